@@ -1,0 +1,1 @@
+"""The NumPy oracle: it re-implements the model and defines every measure."""

@@ -1,0 +1,1 @@
+"""Shows that the numbers are right, and what they say."""
