@@ -1,1 +1,44 @@
 """The NumPy oracle: it re-implements the model and defines every measure."""
+
+from oracle._checks import InputError, InputTypeError, Unavailable
+from oracle.arrays import AttentionArrays, read_attention
+from oracle.forward import forward, forward_batch
+from oracle.measures import (
+    head_summed_norm,
+    norm_odds_ratio,
+    sink_share,
+    undeclared_sinks,
+    value_norm_ratio,
+    weight_share,
+    weighted_rows,
+)
+from oracle.model import Model, ModelConfig
+from oracle.sinks import choose_sinks
+from oracle.trace import Trace
+from oracle.words import OpenedRows, Unit, group_words, merge_words, open_rows
+
+__all__ = [
+    "AttentionArrays",
+    "InputError",
+    "InputTypeError",
+    "Model",
+    "ModelConfig",
+    "OpenedRows",
+    "Trace",
+    "Unavailable",
+    "Unit",
+    "choose_sinks",
+    "forward",
+    "forward_batch",
+    "group_words",
+    "head_summed_norm",
+    "merge_words",
+    "norm_odds_ratio",
+    "open_rows",
+    "read_attention",
+    "sink_share",
+    "undeclared_sinks",
+    "value_norm_ratio",
+    "weight_share",
+    "weighted_rows",
+]

@@ -7,7 +7,15 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["InputError", "InputTypeError", "Unavailable", "as_array", "at_least_float64", "reject", "reject_type"]
+__all__ = [
+    "InputError",
+    "InputTypeError",
+    "Unavailable",
+    "as_array",
+    "at_least_float64",
+    "reject",
+    "reject_type",
+]
 
 
 class InputError(ValueError):

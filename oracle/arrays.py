@@ -1,0 +1,138 @@
+"""Attention arrays that people already have: which axis is which, what is visible, what was closed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oracle._checks import as_array, at_least_float64, reject
+from oracle.rows import check_rows, check_visible
+
+__all__ = ["AttentionArrays", "read_attention"]
+
+Array = NDArray[Any]
+
+_LAYOUTS = {
+    3: ("head query key",),
+    4: ("layer head query key", "batch head query key"),
+    5: ("layer batch head query key", "batch layer head query key"),
+}
+
+
+class AttentionArrays(NamedTuple):
+    """Closed attention rows with every axis named, and what was done to get them."""
+
+    attention: Array  # (batch, layer, head, query, key), float64; a row without mass is zeros
+    visible: NDArray[np.bool_]  # (batch, query, key)
+    notes: tuple[str, ...]
+    closed: int  # rows whose sum differed from one by more than float64 rounding, and was made one
+    undefined: int  # rows of visible queries without any mass
+
+
+def read_attention(
+    attention: Any, *, visible: Any = None, layout: str | None = None, n_keys: int | None = None
+) -> AttentionArrays:
+    """Read rows from an array, a torch tensor, nested lists, or one array per layer.
+
+    A bare 4-D array is (layer, head, query, key); a list of 4-D arrays is (batch, head, query, key) for each
+    layer, of 3-D arrays (head, query, key); 5-D is (layer, batch, head, query, key). `layout` names the axes
+    of a single array instead ("batch head query key" is one layer of several texts). `n_keys` is what the
+    caller knows of the key axis (tokens, norms). Without `visible` ((query, key) or (batch, query, key)),
+    an upper triangle that is zero in every head is taken as causal, and columns that are zero in every
+    head and row as padding; the notes say so. Raises InputError as `check_rows` does, and for layers that
+    are None or missing (Hugging Face gives those under sdpa and flash attention).
+    """
+    array, axes = _stack(attention, layout)
+    notes = [f"axes read as ({', '.join(axes.split())}) from shape {array.shape}"]
+    array = _to_five(array, axes)
+    if array.shape[-1] != array.shape[-2] or (n_keys is not None and array.shape[-1] != n_keys):
+        readings = " or ".join(f"({', '.join(names.split())})" for names in _LAYOUTS.get(array.ndim, ()))
+        wanted = "as many queries as keys" if n_keys is None else f"{n_keys} queries and keys"
+        reject(
+            "attention",
+            expected=f"{wanted} on the last two axes",
+            found=f"{array.shape[-2]} queries and {array.shape[-1]} keys, {notes[0]}",
+            todo=f"Say what the axes are with layout= (the readings are {readings}).",
+        )
+    wide = at_least_float64("attention", array)
+    if visible is None:
+        seen = _infer_visible(wide, notes)
+    else:
+        given = as_array("visible", visible)
+        given = given[:, None, None] if given.ndim == 3 else given
+        seen = np.broadcast_to(check_visible(given, wide), wide.shape)[:, 0, 0]
+    seen_rows = seen[:, None, None]
+    total = np.where(seen_rows, wide, 0).sum(axis=-1)
+    rows = check_rows(wide, seen_rows)
+    closed = int((np.abs(total - 1) > 64 * np.finfo(np.float64).eps)[total != 0].sum())
+    empty = np.isnan(rows).any(axis=-1)
+    undefined = int((empty & seen.any(axis=-1)[:, None, None]).sum())
+    if closed:
+        notes.append(f"{closed} rows did not sum to one within rounding and were closed")
+    if undefined:
+        notes.append(f"{undefined} rows have no mass and are undefined")
+    return AttentionArrays(np.where(empty[..., None], 0, rows), seen, tuple(notes), closed, undefined)
+
+
+def _stack(attention: Any, layout: str | None) -> tuple[Array, str]:
+    """One array and its axis names."""
+    if isinstance(attention, (list, tuple)):
+        if not attention or any(layer is None for layer in attention):
+            reject(
+                "attention",
+                expected="one array of rows per layer",
+                found="an empty sequence" if not attention else "None instead of an array",
+                todo='Load the model with attn_implementation="eager"; sdpa and flash return no rows.',
+            )
+        if hasattr(attention[0], "shape"):
+            layers = [as_array(f"attention[{index}]", layer) for index, layer in enumerate(attention)]
+            shapes = {layer.shape for layer in layers}
+            if len(shapes) > 1:
+                reject(
+                    "attention",
+                    expected="one shape for all layers",
+                    found=str(shapes),
+                    todo="Split the layers.",
+                )
+            per_layer = {3: "head query key", 4: "batch head query key"}.get(layers[0].ndim)
+            if per_layer is None:
+                _reject_axes(layers[0].shape, "a list of (batch, head, query, key) or (head, query, key)")
+            return np.stack(layers), f"layer {per_layer}" if layout is None else layout
+    array = as_array("attention", attention)
+    axes = layout or _LAYOUTS.get(array.ndim, ("",))[0]
+    if sorted(axes.split()) not in [sorted(names.split()) for group in _LAYOUTS.values() for names in group]:
+        _reject_axes(array.shape, "3 to 5 axes, or a layout of the names batch, layer, head, query, key")
+    if len(axes.split()) != array.ndim:
+        _reject_axes(array.shape, f"the {len(axes.split())} axes of layout {axes!r}")
+    return array, axes
+
+
+def _to_five(array: Array, axes: str) -> Array:
+    """Put axes into the order (batch, layer, head, query, key), adding those that are absent."""
+    names = axes.split()
+    for missing in ("layer", "batch"):
+        if missing not in names:
+            array, names = array[None], [missing, *names]
+    order = [names.index(name) for name in ("batch", "layer", "head", "query", "key")]
+    return array.transpose(order)
+
+
+def _infer_visible(rows: Array, notes: list[str]) -> NDArray[np.bool_]:
+    """Causal triangle and padding columns, read from exact zeros: (batch, query, key)."""
+    count = rows.shape[-1]
+    mass = (rows != 0).any(axis=(1, 2))  # (batch, query, key)
+    seen = np.ones(mass.shape, dtype=bool)
+    if count > 1 and rows.size and not np.triu(mass, 1).any():
+        seen &= np.tri(count, dtype=bool)
+        notes.append("the upper triangle is zero in every head: taken as causal")
+    padding = ~mass.any(axis=1)  # (batch, key)
+    if padding.any() and rows.size:
+        seen &= ~padding[:, None, :] & ~padding[:, :, None]
+        notes.append(f"{int(padding.sum())} columns are zero in every head and row: taken as padding")
+    return seen
+
+
+def _reject_axes(shape: tuple[int, ...], expected: str) -> None:
+    reject("attention", expected=expected, found=f"shape {shape}", todo="Name the axes with layout=.")

@@ -1,0 +1,159 @@
+"""forward(model, text) -> Trace: the whole model in plain NumPy, one text at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oracle._checks import as_array, reject
+from oracle.activations import ACTIVATIONS
+from oracle.attention import HeadOutputs, attend, transformed_gram, transformed_vectors, visible_keys
+from oracle.inputs import check_length, check_mask, check_token_types, read_tokens
+from oracle.model import Embeddings, Layer, Model
+from oracle.ops import layer_norm, linear
+from oracle.sinks import choose_sinks
+from oracle.trace import KEEP_ALL, KEEP_DEFAULT, Trace
+
+__all__ = ["forward", "forward_batch"]
+
+Array = NDArray[Any]
+
+
+def forward(
+    model: Model,
+    text_or_token_ids: str | Sequence[int] | Array,
+    *,
+    mask: Sequence[bool] | Array | None = None,
+    token_types: Sequence[int] | Array | None = None,
+    sink: str | Sequence[int] | Array = "special",
+    keep: Iterable[str] = KEEP_DEFAULT,
+    truncate: bool = False,
+) -> Trace:
+    """Run one text and return its Trace, in the dtype of the model.
+
+    `text_or_token_ids` is a string (the model's own tokenizer adds its special tokens) or token ids (token,).
+    `mask` (token,) is False at padding, which stays in the arrays and is invisible; positions count from
+    the first real token. `sink` is read by `choose_sinks`. `keep` names what the Trace stores. A text
+    longer than the model's positions raises InputError, unless `truncate` keeps its first positions
+    (of a string: the tokenizer cuts it and closes it with its special tokens).
+    """
+    kept = _check_keep(keep)
+    read = read_tokens(model, text_or_token_ids, truncate)
+    real = check_mask(mask, len(read.ids))
+    check_length(model, int(real.sum()))
+    types = check_token_types(model, token_types, len(read.ids))
+    sinks = choose_sinks(sink, read.tokens, read.ids, real, model.config.sink_ids)
+    visible = visible_keys(real)
+    arrays = _run(model, read.ids, real, types, visible, kept)
+    return Trace(read.tokens, read.ids, real, sinks, visible, read.text, read.offsets, read.notes, arrays)
+
+
+def forward_batch(
+    model: Model,
+    token_ids: Sequence[Sequence[int]] | Array,
+    mask: Sequence[Sequence[bool]] | Array,
+    *,
+    token_types: Sequence[Sequence[int]] | Array | None = None,
+    sink: str | Sequence[int] | Array = "special",
+    keep: Iterable[str] = KEEP_DEFAULT,
+) -> list[Trace]:
+    """One Trace per text of a padded batch: `token_ids` and `mask` are (batch, token).
+
+    Padding on either side is kept in the arrays and invisible, so each text equals its unpadded run.
+    """
+    ids, real = as_array("token_ids", token_ids), as_array("mask", mask)
+    if ids.ndim != 2 or real.shape != ids.shape:
+        reject(
+            "mask",
+            expected="token_ids and mask of one shape (batch, token)",
+            found=f"{ids.shape} and {real.shape}",
+            todo="Pad the texts to one length and mark real tokens with True.",
+        )
+    types: Any = [None] * len(ids) if token_types is None else token_types
+    keep = tuple(keep)
+    return [
+        forward(model, ids[text], mask=real[text], token_types=types[text], sink=sink, keep=keep)
+        for text in range(len(ids))
+    ]
+
+
+def embed(table: Embeddings, ids: Array, positions: Array, types: Array, epsilon: float) -> Array:
+    """Sum of word, position and token-type embeddings, normalised: (token, d_model)."""
+    total = table.words[ids] + table.token_types[types]
+    total += table.positions[positions]
+    return layer_norm(total, table.norm, epsilon)
+
+
+def feed_forward(x: Array, layer: Layer, activation: str) -> Array:
+    """The two-layer network of a block: (token, d_model) to (token, d_model)."""
+    return linear(ACTIVATIONS[activation](linear(x, layer.up)), layer.down)
+
+
+def _run(
+    model: Model, ids: Array, real: Array, types: Array, visible: NDArray[np.bool_], kept: frozenset[str]
+) -> dict[str, Array]:
+    config, count, dtype = model.config, len(ids), model.dtype
+    wide = np.result_type(dtype, np.float64)
+    per_head = (config.n_layers, config.n_heads)
+    shapes = {
+        "scores": (*per_head, count, count),
+        "attention": (*per_head, count, count),
+        "queries": (*per_head, count, config.d_head),
+        "keys": (*per_head, count, config.d_head),
+        "values": (*per_head, count, config.d_head),
+        "hidden_states": (config.n_layers + 1, count, config.d_model),
+        "value_norm": (*per_head, count),
+        "transformed_norm": (*per_head, count),
+        "transformed_gram": (config.n_layers, count, config.n_heads, config.n_heads),
+    }
+    derived = ("value_norm", "transformed_norm", "transformed_gram")
+    arrays = {name: np.empty(shapes[name], wide if name in derived else dtype) for name in kept}
+    spare = {name: np.empty(shapes[name][1:], dtype) for name in ("scores", "attention") if name not in kept}
+    positions = np.maximum(np.cumsum(real) - 1, 0)
+    x = embed(model.embeddings, ids, positions, types, config.norm_epsilon)
+    if "hidden_states" in kept:
+        arrays["hidden_states"][0] = x
+    for index, layer in enumerate(model.layers):
+        scores, attention = (
+            arrays[name][index] if name in kept else spare[name] for name in ("scores", "attention")
+        )
+        heads = attend(x, layer, config.n_heads, visible, scores, attention)
+        x = layer_norm(x + heads.output, layer.attention_norm, config.norm_epsilon)
+        x = layer_norm(x + feed_forward(x, layer, config.activation), layer.output_norm, config.norm_epsilon)
+        if "hidden_states" in kept:
+            arrays["hidden_states"][index + 1] = x
+        _record(arrays, index, heads, layer.output.weight)
+    return arrays
+
+
+def _record(arrays: dict[str, Array], index: int, heads: HeadOutputs, output_weight: Array) -> None:
+    """Store what layer `index` adds to the kept arrays (scores and attention are in place already)."""
+    for name in arrays.keys() & {"queries", "keys", "values"}:
+        arrays[name][index] = getattr(heads, name)
+    if "value_norm" in arrays:
+        arrays["value_norm"][index] = _norm(heads.values)
+    if "transformed_norm" in arrays:
+        arrays["transformed_norm"][index] = _norm(transformed_vectors(heads.values, output_weight))
+    if "transformed_gram" in arrays:
+        arrays["transformed_gram"][index] = transformed_gram(heads.values, output_weight)
+
+
+def _check_keep(keep: Iterable[str]) -> frozenset[str]:
+    kept = frozenset(keep.split(",") if isinstance(keep, str) else keep)
+    if unknown := kept - set(KEEP_ALL):
+        reject(
+            "keep",
+            expected=f"names from {', '.join(KEEP_ALL)}",
+            found=", ".join(sorted(unknown)),
+            todo="Name those.",
+        )
+    return kept
+
+
+def _norm(vectors: Array) -> Array:
+    """Euclidean norm over the last axis, squares summed in float64 or wider."""
+    vectors = vectors.astype(np.result_type(vectors.dtype, np.float64), copy=False)
+    return np.sqrt(np.einsum("...d,...d->...", vectors, vectors))

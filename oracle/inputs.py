@@ -1,0 +1,143 @@
+"""What people hand to a forward pass (text, token ids, masks) made ready, or refused."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oracle._checks import as_array, reject, reject_type
+from oracle.model import Model
+
+__all__ = ["Tokens", "check_length", "check_mask", "check_token_types", "read_tokens"]
+
+Array = NDArray[Any]
+
+
+class Tokens(NamedTuple):
+    """A text as a model reads it; `text` and `offsets` are None when token ids were given."""
+
+    ids: NDArray[np.int64]  # (token,)
+    tokens: tuple[str, ...]
+    text: str | None = None
+    offsets: tuple[tuple[int, int], ...] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_tokens(model: Model, text_or_token_ids: Any, truncate: bool) -> Tokens:
+    """Tokenize a string with the model's own tokenizer, or check token ids against its vocabulary."""
+    if isinstance(text_or_token_ids, str):
+        return _tokenize(model, text_or_token_ids, truncate)
+    ids = as_array("token_ids", text_or_token_ids)
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        reject_type(
+            "text_or_token_ids",
+            expected="a string, or integer token ids of shape (token,)",
+            found=f"{ids.dtype} of shape {ids.shape}",
+            todo="For several texts call forward_batch.",
+        )
+    wrong = np.flatnonzero((ids < 0) | (ids >= model.config.vocab_size))
+    if wrong.size:
+        reject(
+            "token_ids",
+            expected=f"ids from 0 to {model.config.vocab_size - 1}",
+            found=f"{ids[wrong[0]]} at token {wrong[0]}",
+            todo="Use ids of this model's own tokenizer.",
+        )
+    if truncate:
+        ids = ids[: model.config.max_positions]
+    ids = ids.astype(np.int64)
+    return Tokens(ids, _names(model, ids))
+
+
+def check_mask(mask: Any, count: int) -> NDArray[np.bool_]:
+    """The mask of real tokens, (token,): all True by default; zeros and ones are taken for False and True."""
+    if mask is None:
+        return np.ones(count, dtype=bool)
+    real = as_array("mask", mask)
+    if real.shape != (count,) or not np.isin(real, (0, 1)).all():
+        reject(
+            "mask",
+            expected=f"one True or False for each of {count} tokens",
+            found=f"shape {real.shape}, values {np.unique(real)[:4].tolist()}",
+            todo="Mark real tokens True and padding False.",
+        )
+    return real.astype(bool)
+
+
+def check_token_types(model: Model, token_types: Any, count: int) -> NDArray[np.int64]:
+    """Token types (token,), zeros by default (one segment)."""
+    if token_types is None:
+        return np.zeros(count, dtype=np.int64)
+    types, known = as_array("token_types", token_types), len(model.embeddings.token_types)
+    integers = types.dtype.kind in "iu"
+    if types.shape != (count,) or not integers or (count and not 0 <= types.min() <= types.max() < known):
+        reject(
+            "token_types",
+            expected=f"an integer below {known} for each of {count} tokens",
+            found=f"{types.dtype} of shape {types.shape}, values {np.unique(types)[:4].tolist()}",
+            todo="Give the segment of each token, 0 for the first.",
+        )
+    return types.astype(np.int64)
+
+
+def check_length(model: Model, count: int) -> None:
+    """Refuse more tokens than the model has positions; nothing is ever cut in silence."""
+    if count > model.config.max_positions:
+        reject(
+            "text",
+            expected=f"at most {model.config.max_positions} tokens, the positions of {model.name}",
+            found=f"{count} tokens",
+            todo="Split the text, or cut it on purpose with truncate (--truncate).",
+        )
+
+
+def _tokenize(model: Model, text: str, truncate: bool) -> Tokens:
+    tokenizer = model.tokenizer
+    if tokenizer is None:
+        reject(
+            "text",
+            expected=f"token ids, because {model.name} has no tokenizer",
+            found="a string",
+            todo="Pass token ids, or put the model's tokenizer.json beside its weights.",
+        )
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        reject(
+            "text", expected="valid Unicode", found=str(error), todo="Decode the file with its own encoding."
+        )
+    if truncate:
+        plain = tokenizer.encode(text, add_special_tokens=False)
+        plain.truncate(model.config.max_positions - tokenizer.num_special_tokens_to_add(False))
+        encoding = tokenizer.post_process(plain)
+    else:
+        encoding = tokenizer.encode(text)
+    ids = np.asarray(encoding.ids, dtype=np.int64)
+    if ids.size and ids.max() >= model.config.vocab_size:
+        reject(
+            "tokenizer",
+            expected=f"ids below {model.config.vocab_size}, the rows of the embedding",
+            found=f"{ids.max()}",
+            todo="Use the tokenizer.json that belongs to this checkpoint.",
+        )
+    offsets = tuple((int(start), int(end)) for start, end in encoding.offsets)
+    return Tokens(
+        ids, tuple(encoding.tokens), text, offsets, _literal_specials(model, ids, encoding.tokens, offsets)
+    )
+
+
+def _literal_specials(model: Model, ids: Array, tokens: Any, offsets: Any) -> tuple[str, ...]:
+    """Special tokens that the writer typed: they span characters, those that the tokenizer adds span none."""
+    return tuple(
+        f"the text itself contains {tokens[place]} (token {place}); it counts as a special token"
+        for place, token_id in enumerate(ids.tolist())
+        if token_id in model.config.sink_ids and offsets[place][1] > offsets[place][0]
+    )
+
+
+def _names(model: Model, ids: Array) -> tuple[str, ...]:
+    if model.tokenizer is None:
+        return tuple(f"#{token_id}" for token_id in ids.tolist())
+    return tuple(model.tokenizer.id_to_token(token_id) or f"#{token_id}" for token_id in ids.tolist())

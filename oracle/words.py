@@ -1,0 +1,183 @@
+"""Word pieces to words, and the one-row-per-word protocol of the norm-weighting study."""
+
+from __future__ import annotations
+
+import string
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oracle._checks import at_least_float64, reject
+from oracle.trace import Trace
+
+__all__ = ["OpenedRows", "Unit", "group_words", "merge_words", "open_rows"]
+
+Array = NDArray[Any]
+
+
+class Unit(NamedTuple):
+    """A word, an outer punctuation run or a sink token, with the token positions it is made of."""
+
+    label: str
+    kind: str  # "word", "punctuation" or "sink"
+    tokens: tuple[int, ...]
+
+
+class OpenedRows(NamedTuple):
+    """One displayed row per word: which head opens, its link, and the sink share there by weighting.
+
+    All arrays run over the words that have a row. `shares[name]` is the sink share of that word's merged
+    row on the head that `attention` opens; `heads[name]` is the (layer, head) that `name` would open.
+    """
+
+    words: tuple[str, ...]
+    links: tuple[str, ...]
+    link_weight: Array  # (word,), the displayed value, in (0, 1]
+    link_mass: Array  # (word,), the same link as a part of the whole row
+    heads: Mapping[str, NDArray[np.int64]]  # (word, 2)
+    shares: Mapping[str, Array]  # (word,)
+    undefined: int  # words without a row: no other word, or no content mass in any head
+
+
+def group_words(trace: Trace) -> tuple[Unit, ...]:
+    """Units of a text by the tokenizer's offsets, in text order; sinks are units by themselves.
+
+    A word is a run without white space, its outer punctuation split off as units of their own and its inner
+    punctuation kept (don't is one word). Padding belongs to no unit. A trace made from token ids has no
+    text: InputError.
+    """
+    if trace.text is None or trace.offsets is None:
+        reject(
+            "trace", expected="a trace of a string", found="one of token ids", todo="Run forward on the text."
+        )
+    spans = _spans(trace.text)
+    members: dict[int, list[int]] = {}
+    units: list[tuple[int, Unit]] = []
+    for token, (start, end) in enumerate(trace.offsets):
+        if trace.sink_mask[token]:
+            units.append((token, Unit(trace.tokens[token], "sink", (token,))))
+        elif trace.mask[token]:
+            overlaps = [min(end, stop) - max(start, begin) for begin, stop, _ in spans]
+            best = int(np.argmax(overlaps)) if overlaps else -1
+            if best >= 0 and overlaps[best] > 0:
+                members.setdefault(best, []).append(token)
+            else:  # a token that spans no visible character stands alone and is no word
+                units.append((token, Unit(trace.tokens[token], "punctuation", (token,))))
+    for span, tokens in members.items():
+        begin, stop, kind = spans[span]
+        units.append((tokens[0], Unit(trace.text[begin:stop], kind, tuple(tokens))))
+    return tuple(unit for _, unit in sorted(units, key=lambda pair: pair[0]))
+
+
+def merge_words(weights: Any, groups: Sequence[Sequence[int]]) -> Array:
+    """Sum weights over the key pieces of each word, average them over its query pieces; not normalised.
+
+    `weights` (..., query, key), `groups` the token positions of each word. Returns (..., word, word) in
+    float64 (longdouble for longdouble). Weigh first and normalise last: a row of pieces that is normalised
+    before the average gives another number. An empty group or a position outside raises InputError.
+    """
+    array = at_least_float64("weights", weights)
+    count = array.shape[-1] if array.ndim >= 2 else -1
+    if count < 0 or array.shape[-2] != count:
+        reject(
+            "weights", expected="(..., token, token)", found=f"shape {array.shape}", todo="Pass whole rows."
+        )
+    if any(not len(group) or min(group) < 0 or max(group) >= count for group in groups):
+        reject(
+            "groups",
+            expected=f"one or more positions from 0 to {count - 1} for each word",
+            found=f"{[list(group) for group in groups]}"[:80],
+            todo="Use group_words.",
+        )
+    if not groups:
+        return np.zeros((*array.shape[:-2], 0, 0), array.dtype)
+    by_key = np.stack([array[..., list(group)].sum(axis=-1) for group in groups], axis=-1)
+    return np.stack([by_key[..., list(group), :].mean(axis=-2) for group in groups], axis=-2)
+
+
+def open_rows(weights: Mapping[str, Any], units: Sequence[Unit], layers: Sequence[int]) -> OpenedRows:
+    """The row that a viewer opens for every word, among the heads of `layers`, by each weighting.
+
+    `weights` maps "attention" and further weightings to weighted rows (layer, head, query, key). The
+    displayed row is the content part renormalised; its link is the largest displayed value whose key is
+    a word and not the row's own; the head with the strongest link opens, ties to the lowest (layer,
+    head, key). Sink shares of all weightings are read on the head that "attention" opens.
+    """
+    if "attention" not in weights:
+        reject("weights", expected='an entry "attention"', found=", ".join(weights), todo="Add it.")
+    is_sink = np.array([unit.kind == "sink" for unit in units], dtype=bool)
+    words = [index for index, unit in enumerate(units) if unit.kind == "word"]
+    groups = [unit.tokens for unit in units]
+    chosen = list(layers)
+    merged = {name: merge_words(np.asarray(w)[chosen], groups) for name, w in weights.items()}
+    opened = {name: _open(rows, is_sink, words) for name, rows in merged.items()}
+    have = [w for w in words if all(opened[name].get(w) is not None for name in opened)]
+    first = {w: opened["attention"][w] for w in have}
+    shares = {}
+    for name, rows in merged.items():
+        picked = np.array([rows[first[w][0], first[w][1], w] for w in have]).reshape(len(have), len(units))
+        shares[name] = picked[:, is_sink].sum(axis=-1) / picked.sum(axis=-1)
+    attention = merged["attention"]
+    masses = [
+        attention[layer, head, w, key] / attention[layer, head, w].sum()
+        for w, (layer, head, key, _) in first.items()
+    ]
+    return OpenedRows(
+        words=tuple(units[w].label for w in have),
+        links=tuple(units[first[w][2]].label for w in have),
+        link_weight=np.array([first[w][3] for w in have]),
+        link_mass=np.array(masses),
+        heads={
+            name: np.array([(chosen[found[w][0]], found[w][1]) for w in have], dtype=np.int64).reshape(-1, 2)
+            for name, found in opened.items()
+        },
+        shares=shares,
+        undefined=len(words) - len(have),
+    )
+
+
+def _open(
+    rows: Array, is_sink: NDArray[np.bool_], words: list[int]
+) -> dict[int, tuple[int, int, int, float]]:
+    """(layer, head, key, displayed value) of the strongest link, by word; words without one are left out."""
+    content = np.where(is_sink, 0, rows).sum(axis=-1, keepdims=True)
+    found = {}
+    for word in words:
+        keys = [key for key in words if key != word]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shown = rows[:, :, word, keys] / content[:, :, word]
+        if keys and not np.isnan(shown).all():
+            best = np.unravel_index(
+                int(np.nanargmax(shown)), shown.shape
+            )  # the first one: the lowest indices
+            found[word] = (int(best[0]), int(best[1]), keys[best[2]], float(shown[best]))
+    return found
+
+
+def _spans(text: str) -> list[tuple[int, int, str]]:
+    """(start, end, kind) of each word and of each outer punctuation run."""
+    spans = []
+    start = 0
+    while start < len(text):
+        if text[start].isspace():
+            start += 1
+            continue
+        end = start
+        while end < len(text) and not text[end].isspace():
+            end += 1
+        first, last = start, end
+        while first < end and _is_punctuation(text[first]):
+            first += 1
+        while last > first and _is_punctuation(text[last - 1]):
+            last -= 1
+        parts = [(start, first, "punctuation"), (first, last, "word"), (last, end, "punctuation")]
+        spans += [part for part in parts if part[1] > part[0]]
+        start = end
+    return spans
+
+
+def _is_punctuation(character: str) -> bool:
+    return character in string.punctuation or unicodedata.category(character).startswith("P")
