@@ -63,12 +63,12 @@ def read_attention(
         given = as_array("visible", visible)
         given = given[:, None, None] if given.ndim == 3 else given
         seen = np.broadcast_to(check_visible(given, wide), wide.shape)[:, 0, 0]
-    seen_rows = seen[:, None, None]
-    total = np.where(seen_rows, wide, 0).sum(axis=-1)
-    rows = check_rows(wide, seen_rows)
+    per_head = seen[:, None, None]
+    total = np.where(per_head, wide, 0).sum(axis=-1)
+    rows = check_rows(wide, per_head)
     closed = int((np.abs(total - 1) > 64 * np.finfo(np.float64).eps)[total != 0].sum())
-    empty = np.isnan(rows).any(axis=-1)
-    undefined = int((empty & seen.any(axis=-1)[:, None, None]).sum())
+    empty = total == 0
+    undefined = int((empty & per_head.any(axis=-1)).sum())
     if closed:
         notes.append(f"{closed} rows did not sum to one within rounding and were closed")
     if undefined:

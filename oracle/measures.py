@@ -105,10 +105,8 @@ def value_norm_ratio(norm: Any, sink_mask: Any, visible: Any = None) -> Array:
             found=f"{sinks.dtype} of shape {sinks.shape}",
             todo="Pass trace.sink_mask.",
         )
-    seen = np.ones(sinks.shape, dtype=bool)
-    if visible is not None:
-        seen = np.asarray(visible, dtype=bool)
-        seen = seen if seen.ndim == 1 else seen.any(axis=tuple(range(seen.ndim - 1)))
+    given = np.ones(sinks.shape, dtype=bool) if visible is None else np.asarray(visible, dtype=bool)
+    seen: NDArray[np.bool_] = np.any(given.reshape(-1, given.shape[-1]), axis=0)
     content = seen & ~sinks
     norms = np.where(seen, norms, 1)
     check_norm_values(norms)
@@ -156,10 +154,8 @@ def undeclared_sinks(attention: Any, sink_mask: Any, visible: Any = None) -> lis
             found=f"shape {rows.shape}",
             todo="Pass one text.",
         )
-    sinks = (
-        np.broadcast_to(check_sinks(sink_mask, rows), rows.shape)[0, 0, 0] if rows.size else np.empty(0, bool)
-    )
-    real = ~np.isnan(rows).any(axis=(0, 1, 3)) if rows.size else np.empty(0, bool)
+    sinks = np.broadcast_to(check_sinks(sink_mask, rows), rows.shape).all(axis=(0, 1, 2))
+    real: NDArray[np.bool_] = np.logical_not(np.isnan(rows).any(axis=(0, 1, 3)))
     found = []
     for key in np.flatnonzero(~sinks).tolist():
         later = np.flatnonzero(real[key + 1 :]) + key + 1
