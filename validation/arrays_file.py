@@ -84,16 +84,13 @@ def _load(source: Any) -> dict[str, Any]:
     name, todo = os.fspath(source), "Save the arrays with np.savez(path, attention=rows)."
     expected = "an .npz file with an array `attention`"
     try:
-        with np.load(source, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise TypeError
-            return {key: file[key] for key in file.files if key in KNOWN} | {
-                key: None for key in file.files if key not in KNOWN
-            }
+        with open(source, "rb") as handle:  # opened here, because np.load leaves a damaged file open
+            file = np.load(handle, allow_pickle=False)
+            if isinstance(file, np.lib.npyio.NpzFile):
+                return {key: file[key] if key in KNOWN else None for key in file.files}
+        found = "a single array (.npy)"
     except FileNotFoundError:
         found = "no such file"
-    except (TypeError, AttributeError):
-        found = "a single array (.npy)"
     except (zipfile.BadZipFile, zlib.error, EOFError, MemoryError) as error:
         found = f"a damaged file ({error})"
     except OSError as error:

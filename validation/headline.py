@@ -118,7 +118,9 @@ def layer_numbers(layers: Sequence[int]) -> str:
 
 
 def layer_words(layers: Sequence[int]) -> str:
-    """Layers in words: "layer 3", "layers 0-5"."""
+    """Layers in words: "layer 3", "layers 0-5", "no layer"."""
+    if not layers:
+        return "no layer"
     return f"layer{'s' if len(layers) > 1 else ''} {layer_numbers(layers)}"
 
 

@@ -162,13 +162,16 @@ def _sentence(
         "none": "there were none before in",
         "no rows": "no word has a row in",
     }
+    if not after.rows:
+        return Note(f"verdict_{name}", f"Verdict, {LABELS[name]}: {answer}.")
     by_layer = "; ".join(f"{parts[key]} {layer_words(at)}" for key, at in outcome.items() if at)
+    halves = [summary.part(summary.above_half) for summary in (start, beside)]
     return Note(
         f"verdict_{name}",
         f"Verdict, {LABELS[name]}: {answer}. Of {after.rows:,} word rows {before.above_half:,} were above "
-        f"50% and {after.above_half:,} are (worst {after.worst:.1%}); {by_layer}. Headline: the median goes from "
-        f"{start.median:.1%} to {beside.median:.1%}, rows above 50% from "
-        f"{start.part(start.above_half):.1%} to {beside.part(beside.above_half):.1%}.",
+        f"50% and {after.above_half:,} are (worst {after.worst:.1%}); {by_layer}. Headline: the median goes "
+        f"from {start.median:.1%} to {beside.median:.1%}, rows above 50% from {halves[0]:.1%} to "
+        f"{halves[1]:.1%}.",
     )
 
 
