@@ -123,7 +123,7 @@ def test_every_length_is_named():
     assert "3, 5, in 2 texts" in notes["T"].text
     assert "compare equal T only" in notes["T"].text
     assert headline_tables(table)[0].title.endswith("T 3-5")
-    assert "Rows: 6, from 1 heads." in notes["rows"].text
+    assert "Rows: 6 of 1 heads." in notes["rows"].text
 
 
 def test_tables_fit_80_columns():

@@ -177,7 +177,7 @@ def row_notes(table: RowTable) -> tuple[Note, ...]:
     heads = len(np.unique(np.stack([table.layer, table.head]), axis=1).T)
     return (
         Note("T", f"T (tokens of a text): {listed or 'none'}, in {texts} texts{compare}."),
-        Note("rows", f"Rows: {len(table):,}, from {heads} heads{left}."),
+        Note("rows", f"Rows: {len(table):,} of {heads} heads{left}."),
         Note("undefined", f"Of these rows: {_counted(counts.items())}."),
     )
 
