@@ -62,7 +62,10 @@ def group_words(trace: Trace) -> tuple[Unit, ...]:
         reject(
             "trace", expected="a trace of a string", found="one of token ids", todo="Run forward on the text."
         )
-    spans = _spans(trace.text)
+    text = list(trace.text)
+    for start, end in itertools.compress(trace.offsets, trace.sink_mask.tolist()):
+        text[start:end] = " " * (end - start)  # a sink that the writer typed parts the words around it
+    spans = _spans("".join(text))
     members: dict[int, list[int]] = {}
     units: list[tuple[int, Unit]] = []
     for token, (start, end) in enumerate(trace.offsets):
@@ -120,7 +123,9 @@ def open_rows(weights: Mapping[str, Any], units: Sequence[Unit], layers: Sequenc
     head, key). Sink shares of all weightings are read on the head that "attention" opens.
     """
     if "attention" not in weights:
-        reject("weights", expected='an entry "attention"', found=", ".join(weights), todo="Add it.")
+        reject(
+            "weights", expected='an entry "attention"', found=", ".join(weights) or "nothing", todo="Add it."
+        )
     shapes = {name: np.shape(w) for name, w in weights.items()}
     n_layers = shapes["attention"][0] if len(shapes["attention"]) == 4 else -1
     if n_layers < 0 or len(set(shapes.values())) > 1:
@@ -130,13 +135,12 @@ def open_rows(weights: Mapping[str, Any], units: Sequence[Unit], layers: Sequenc
             found=", ".join(f"{name} {shape}" for name, shape in shapes.items()),
             todo="Use weighted_rows on the attention of one text.",
         )
-    wanted = as_array("layers", list(layers))
-    chosen = wanted.tolist()
-    if not chosen or wanted.dtype.kind not in "iu" or min(chosen) < 0 or max(chosen) >= n_layers:
+    chosen = np.unique(as_array("layers", list(layers)))  # in order: a tie goes to the lowest layer
+    if not chosen.size or chosen.dtype.kind not in "iu" or chosen[0] < 0 or chosen[-1] >= n_layers:
         reject(
             "layers",
             expected=f"one or more layers from 0 to {n_layers - 1}",
-            found=f"{chosen}",
+            found=f"{chosen.tolist()}",
             todo="Name the layers.",
         )
     is_sink = np.array([unit.kind == "sink" for unit in units], dtype=bool)
