@@ -130,6 +130,14 @@ def head_summed_norm(attention: Any, gram: Any) -> Array:
             found=f"{inner.shape} with {rows.shape}",
             todo="Keep it in the forward pass: keep=(..., 'transformed_gram').",
         )
+    if not np.isfinite(inner).all():
+        place = tuple(np.argwhere(~np.isfinite(inner))[0].tolist())
+        reject(
+            "gram",
+            expected="finite inner products",
+            found=f"{inner[place]} at index {place}",
+            todo="Pass trace.transformed_gram.",
+        )
     at_key = np.moveaxis(rows, -1, -3)  # (..., key, head, query)
     squares = (at_key * (inner @ at_key)).sum(axis=-2)  # (..., key, query)
     return np.sqrt(np.maximum(squares, 0)).swapaxes(-1, -2)
@@ -177,7 +185,7 @@ def _check_weights(weights: Any, visible: Any) -> Array:
         array = np.where(check_visible(visible, array), array, 0)
     wrong = ~(np.isfinite(array) & (array >= 0)) & ~np.isnan(array).all(axis=-1, keepdims=True)
     if wrong.any():
-        place = tuple(int(axis) for axis in np.argwhere(wrong)[0])
+        place = tuple(np.argwhere(wrong)[0].tolist())
         reject(
             "weights",
             expected="finite weights of at least zero, or NaN in a whole row",
