@@ -158,13 +158,16 @@ def undeclared_sinks(attention: Any, sink_mask: Any, visible: Any = None) -> lis
             found=f"shape {rows.shape}",
             todo="Pass one text.",
         )
-    sinks = np.broadcast_to(check_sinks(sink_mask, rows), rows.shape).all(axis=(0, 1, 2))
-    real: NDArray[np.bool_] = np.logical_not(np.isnan(rows).any(axis=(0, 1, 3)))
+    sinks = check_sinks(sink_mask, rows)
+    if not rows.size:
+        return []
+    declared = np.all(sinks.reshape(-1, rows.shape[-1]), axis=0)
+    real: NDArray[np.bool_] = ~np.any(np.isnan(rows[..., 0]), axis=(0, 1))  # a row is all NaN or has none
     later = np.tri(rows.shape[-2], rows.shape[-1], k=-1, dtype=bool) & real[:, None]  # (query, key)
     counts = later.sum(axis=0)
-    keys = np.flatnonzero(~sinks & (counts >= UNDECLARED_ROWS))
+    keys = np.flatnonzero(~declared & (counts >= UNDECLARED_ROWS))
     by_layer = np.where(later, rows.sum(axis=1), 0).sum(axis=1)[:, keys]  # (layer, key)
-    by_layer /= np.maximum(rows.shape[1], 1) * counts[keys]
+    by_layer /= rows.shape[1] * counts[keys]
     found = [
         (int(layer), int(keys[place]), float(by_layer[layer, place]))
         for layer, place in np.argwhere(by_layer > UNDECLARED_WEIGHT)
