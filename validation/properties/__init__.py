@@ -1,6 +1,7 @@
 """Laws as plain functions that take an implementation, so that one law runs against all of them."""
 
 from validation.properties.calls import arguments_stay, result_dtype
+from validation.properties.examples import row_examples, word_example
 from validation.properties.finding import Finding, LawBroken, deviation, size_of
 from validation.properties.implementation import Implementation
 from validation.properties.norms import (
@@ -45,6 +46,7 @@ __all__ = [
     "ratio_by_definition",
     "ratio_decides_direction",
     "result_dtype",
+    "row_examples",
     "rows_of_a_trace",
     "rows_opened_by_definition",
     "rows_sum_to_one",
@@ -55,5 +57,6 @@ __all__ = [
     "transformed_norm_by_definition",
     "unit_norms_are_attention",
     "value_norm_by_definition",
+    "word_example",
     "words_by_definition",
 ]

@@ -28,11 +28,15 @@ Array = NDArray[Any]
 
 
 def rows_sum_to_one(implementation: Implementation, attention: Any, visible: Any = None) -> Finding:
-    """Rows sum to one over visible keys, are zero at the others, and NaN where there is no mass."""
+    """Rows sum to one over visible keys, are zero at the others, and NaN where there is no mass.
+
+    Without a single key there is nothing to be NaN: the empty sum is zero.
+    """
     rows = implementation.weighted_rows(attention, None, visible)
-    seen = np.broadcast_to(True if visible is None else np.asarray(visible), rows.shape)
-    mass = np.where(seen, np.asarray(attention), 0).any(axis=-1)
-    error, place = deviation(rows.sum(axis=-1), np.where(mass, 1.0, np.nan))
+    seen = np.broadcast_to(True if visible is None else np.asarray(visible, dtype=bool), rows.shape)
+    mass = np.asarray(np.where(seen, np.asarray(attention), 0).any(axis=-1))
+    wanted = np.where(mass, 1.0, np.nan) if rows.shape[-1] else np.zeros(rows.shape[:-1])
+    error, place = deviation(rows.sum(axis=-1), wanted)
     if (rows[~seen & mass[..., None]] != 0).any():
         error, place = float("inf"), "a key that is not visible"
     bound = implementation.rounding(rows.shape[-1], attention)
@@ -46,13 +50,13 @@ def share_in_range(
     share = implementation.sink_share(attention, sink_mask, norm, visible)
     known = share[~np.isnan(share)]
     outside = max(-float(known.min(initial=0)), float(known.max(initial=1)) - 1)
-    return Finding("the share lies in [0, 1]", outside, 0.0)
+    return Finding("the share lies in [0, 1]", outside + 0.0, 0.0)
 
 
 def share_by_definition(
     implementation: Implementation, attention: Any, sink_mask: Any, norm: Any = None, visible: Any = None
 ) -> Finding:
-    """s = sum_S w / sum_(S+C) w, and r from its own definition, both taken key by key in loops."""
+    """Shares sum_S w / sum_(S+C) w, and r from its own definition, both taken key by key in loops."""
     share, ratio = definitions.sink_share_and_ratio(attention, sink_mask, norm, visible)
     bound = implementation.rounding(np.shape(attention)[-1], attention, norm)
     gap = deviation(implementation.sink_share(attention, sink_mask, norm, visible), share)
@@ -204,6 +208,6 @@ def _shares(
 
 
 def _squeeze(ratio: Array) -> Array:
-    """r / (1 + r), so that ratios from zero to infinity are compared on one bounded scale."""
+    """Map r to r / (1 + r), so that ratios from zero to infinity are compared on one bounded scale."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isposinf(ratio), 1, ratio / (1 + ratio))
