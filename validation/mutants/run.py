@@ -25,13 +25,13 @@ _COLUMNS = (
     Column("check", "killed by"),
     Column("bound", "bound", ".0e"),
     Column("true_error", "true", ".0e"),
-    Column("mutant_error", "mutant", ".0e"),
+    Column("mutant_error", "wrong", ".0e"),
     Column("verdict", "verdict"),
 )
 _FAMILIES = {"measure": "the measure", "forward": "the forward pass"}
 _NOTES = {
     "measure": (
-        "Errors of the true code and of the mutant by that one check; inf: NaN where a number belongs, or "
+        "Errors of the true code and of the wrong one by that one check; inf: NaN where a number belongs, or "
         "the other way round.",
     ),
     "forward": (
