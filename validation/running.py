@@ -118,6 +118,9 @@ def _say(message: str) -> None:
 def _drop_output() -> None:
     """Send what is still buffered nowhere, so that Python does not complain at its own end."""
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output = sys.stdout.fileno()
     except (OSError, ValueError):  # not a real file: nothing is buffered
         return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, output)
+    os.close(nowhere)

@@ -172,7 +172,7 @@ def test_two_writers_at_once_leave_one_whole_result(tmp_path):
     documents = [Document("measure", {"who": who, "filling": [who] * 2000}) for who in range(2)]
 
     def work(document):
-        for _ in range(20):
+        for _ in range(8):
             write(document, str(target))
 
     threads = [threading.Thread(target=work, args=(document,)) for document in documents]
