@@ -3,6 +3,7 @@
 from oracle._checks import InputError, InputTypeError, Unavailable
 from oracle.arrays import AttentionArrays, read_attention
 from oracle.forward import forward, forward_batch
+from oracle.loading import load_model
 from oracle.measures import (
     head_summed_norm,
     norm_odds_ratio,
@@ -32,6 +33,7 @@ __all__ = [
     "forward_batch",
     "group_words",
     "head_summed_norm",
+    "load_model",
     "merge_words",
     "norm_odds_ratio",
     "open_rows",

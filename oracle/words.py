@@ -94,8 +94,18 @@ def merge_words(weights: Any, groups: Sequence[Sequence[int]]) -> Array:
         )
     if not groups:
         return np.zeros((*array.shape[:-2], 0, 0), array.dtype)
-    by_key = np.stack([array[..., list(group)].sum(axis=-1) for group in groups], axis=-1)
-    return np.stack([by_key[..., list(group), :].mean(axis=-2) for group in groups], axis=-2)
+    first = [group[0] for group in groups]
+    several = [(word, group) for word, group in enumerate(groups) if len(group) > 1]
+    by_key = np.take(array, first, axis=-1)  # (..., query, word)
+    for word, group in several:
+        for piece in group[1:]:
+            by_key[..., word] += array[..., piece]
+    merged = np.take(by_key, first, axis=-2)
+    for word, group in several:
+        for piece in group[1:]:
+            merged[..., word, :] += by_key[..., piece, :]
+        merged[..., word, :] /= len(group)
+    return merged
 
 
 def open_rows(weights: Mapping[str, Any], units: Sequence[Unit], layers: Sequence[int]) -> OpenedRows:
