@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -72,6 +73,14 @@ def test_without_arguments_help_is_shown(call):
 def test_the_module_does_what_the_command_does(call):
     shown = process("--help")
     assert (shown.returncode, shown.stdout, shown.stderr) == call("--help")
+
+
+def test_the_module_ends_with_the_code_of_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["validation", "bogus"])
+    with pytest.raises(SystemExit) as ending:
+        runpy.run_module("validation", run_name="__main__")
+    assert ending.value.code == 2
+    assert "No such command" in capsys.readouterr().err
 
 
 def test_the_version_is_shown(call):
@@ -309,7 +318,8 @@ def test_every_command_ends_with_the_code_of_its_result(call, monkeypatch, comma
 
 def timed(*arguments):
     """Runs the command line in a new process: seconds (the best of three), output, loaded modules."""
-    code = f"import sys; from validation.cli import main; main({list(arguments)}); print(*sys.modules, file=sys.stderr)"
+    start = f"import sys; from validation.cli import main; main({list(arguments)})"
+    code = f"{start}; print(*sys.modules, file=sys.stderr)"
     seconds = []
     for _ in range(3):
         start = time.perf_counter()

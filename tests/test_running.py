@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -105,6 +107,37 @@ def test_json_goes_to_a_file_beside_the_tables_or_alone_to_standard_output(tmp_p
 def test_an_impossible_file_is_refused_before_the_work(tmp_path):
     with pytest.raises(InputError, match="no such directory"):
         run(str(tmp_path / "missing" / "out.json"), raising(AssertionError("worked in vain")))
+
+
+class Failing(io.StringIO):
+    """Standard output whose reader has gone, or whose disk is full; its descriptor is a file of our own."""
+
+    def __init__(self, error, descriptor):
+        super().__init__()
+        self.error, self.descriptor = error, descriptor
+
+    def write(self, text):
+        raise self.error
+
+    def fileno(self):
+        return self.descriptor
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (BrokenPipeError(), 0, ""),
+        (OSError(28, "No space left"), 2, "standard output: .* found No space left. Free some space, .*"),
+    ],
+)
+def test_an_output_that_fails_loses_no_file(tmp_path, monkeypatch, capsys, error, code, line):
+    target = tmp_path / "out.json"
+    with open(tmp_path / "stdout", "w") as file:
+        monkeypatch.setattr(sys, "stdout", Failing(error, file.fileno()))
+        assert guarded(lambda: run(str(target), lambda tell: HELD)) == code
+        assert os.path.samestat(os.fstat(file.fileno()), os.stat(os.devnull))
+    assert json.loads(target.read_text())["command"] == "models"
+    assert re.fullmatch(f"sinkscope: {line}\n" if line else "", capsys.readouterr().err)
 
 
 def python(code, *, stdout=subprocess.PIPE):
