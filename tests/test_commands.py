@@ -49,7 +49,14 @@ def test_validate_runs_three_sections_and_states_where_numbers_come_from(work):
     assert [name for name, _, _ in work] == ["forward", "mutants", "study"]
     assert work[0][1] == (TWO.texts, silent)
     assert work[1][1] == (silent,)
-    assert [part.key for part in document.parts] == ["rows", "rows", "verdict"]
+    assert [part.key for part in document.parts] == [
+        "section",
+        "rows",
+        "section",
+        "rows",
+        "section",
+        "verdict",
+    ]
     about = document.provenance
     assert about["model"] == "minilm-l6"
     assert len(about["model_sha256"]) == 64
@@ -65,9 +72,9 @@ def test_validate_without_the_reference_shows_the_rest_and_says_what_is_missing(
 
     monkeypatch.setattr(sys.modules["validation.diffing"], "validate_forward", missing)
     document = commands.validate("minilm-l6", TWO, silent)
-    assert [part.key for part in document.parts] == ["not_run", "rows", "verdict"]
-    note = "NOT RUN: the forward pass against PyTorch. torch is not installed. Install sinkscope[reference]."
-    assert document.parts[0].text == note
+    assert [part.key for part in document.parts if part.key != "section"] == ["not_run", "rows", "verdict"]
+    assert document.parts[0].text == "The forward pass against PyTorch"
+    assert document.parts[1].text == "NOT RUN: torch is not installed. Install sinkscope[reference]."
     assert exit_code(document) == 3
 
 

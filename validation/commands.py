@@ -70,16 +70,17 @@ def validate(model_name: str, texts: Texts, progress: Progress) -> Document:
 
     model = _load(model_name, progress)
     sections: dict[str, Section] = {
-        "the forward pass against PyTorch": lambda: validate_forward(model, texts.texts, progress),
-        "the mutants": lambda: run_mutants(model, progress),
-        "the norm-weighting study": lambda: run(model, texts.texts, progress),
+        "The forward pass against PyTorch": lambda: validate_forward(model, texts.texts, progress),
+        "Mutants": lambda: run_mutants(model, progress),
+        "The norm-weighting study": lambda: run(model, texts.texts, progress),
     }
     parts: list[Part] = []
     for name, section in sections.items():
+        parts.append(Note("section", name))
         try:
             parts += section()
         except Unavailable as error:
-            parts.append(Note(NOT_RUN, f"NOT RUN: {name}. {error}"))
+            parts.append(Note(NOT_RUN, f"NOT RUN: {error}"))
     return _document("validate", model, texts, parts, **_stated("special", "all", None))
 
 

@@ -117,6 +117,11 @@ def test_notes_and_checks_stand_in_their_order():
     ]
 
 
+def test_a_section_is_a_heading():
+    shown = lines(Note("a", "One."), Note("section", "The study"), Note("b", "Two."))
+    assert shown[2:] == ["One.", "", "The study", "=========", "", "Two."]
+
+
 def test_the_summary_counts_checks():
     held = Check("a", "x", "x", True)
     assert summary(Document("validate", {}, (held, held))) == "2 of 2 checks held."

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, TextIO
 
+from rich.cells import cell_len
+
 from validation.report._layout import blocks, lay_out, plain, wrap
 from validation.report.document import Check, Document, Table
 
@@ -33,21 +35,26 @@ def for_stream(document: Document, stream: TextIO) -> str:
 
 
 def render(document: Document, *, width: int = _WIDTH, colour: bool = False) -> str:
-    """The text of `document`: provenance, its parts in their order, and how many checks held."""
+    """The text of `document`: provenance, its parts in their order, and how many checks held.
+
+    A Note with the key "section" is a heading.
+    """
     groups = [_header(document, width, colour)]
-    kind: type | None = None
+    kind = ""
     for part in document.parts:
         if isinstance(part, Table):
             lines = _table(part, width, colour)
         elif isinstance(part, Check):
             lines = _check(part, width, colour)
+        elif part.key == "section":
+            lines = _section(part.text, width, colour)
         else:
             lines = _paragraphs(part.text, width)
-        if not isinstance(part, Table) and type(part) is kind:  # checks, and notes, stand close together
+        before, kind = kind, "section" if part.key == "section" else type(part).__name__
+        if kind == before and kind in ("Check", "Note"):  # these stand close together
             groups[-1] += lines
         else:
             groups.append(lines)
-        kind = type(part)
     closing = summary(document)
     if closing:
         groups.append(_paint(wrap(closing, width), "FAILED" if document.failed else "ok", colour))
@@ -86,6 +93,11 @@ def _spell(value: Any) -> str:
             return f"{min(value)} to {max(value)} ({len(value)} values)"
         return ", ".join(_spell(item) for item in value) or "none"
     return "none" if value is None else _cell(value, "")
+
+
+def _section(text: str, width: int, colour: bool) -> list[str]:
+    lines = wrap(plain(text), width)
+    return _paint([*lines, "=" * max(cell_len(line) for line in lines)], "title", colour)
 
 
 def _table(table: Table, width: int, colour: bool) -> list[str]:
