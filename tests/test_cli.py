@@ -60,10 +60,18 @@ def rows(tmp_path):
 def test_help_has_examples_and_fits_eighty_columns(call, command):
     code, out, err = call(*command.split(), "--help")
     assert (code, err) == (0, "")
-    assert "Example" in out
-    assert f"sinkscope {command}".strip() in out
-    # what Python wraps is within 80; the examples are ours
-    assert max(map(len, out.splitlines())) <= 84
+    examples = [line.strip() for line in out[out.index("Examples:\n") :].splitlines()[1:]]
+    assert examples[0].startswith(f"sinkscope {command}".strip())
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_the_help_of_diff_names_every_implementation(call):
+    from validation.diffing import IMPLEMENTATIONS
+
+    words = call("diff", "--help")[1].replace(",", " ").replace(";", " ").split()
+    assert [word for word in words if word.startswith(("oracle-", "torch-"))][: len(IMPLEMENTATIONS)] == list(
+        IMPLEMENTATIONS
+    )
 
 
 def test_without_arguments_help_is_shown(call):

@@ -41,6 +41,21 @@ Json = Annotated[
 ]
 
 
+_EXIT_CODES = """
+
+\b
+Exit codes:
+  0  every check held
+  1  a check failed
+  2  the input or the call was wrong
+  3  something could not be run (a missing extra), so nothing is claimed"""
+
+
+def _examples(*commands: str) -> str:
+    """The end of a help text; the mark before it keeps its lines as they are."""
+    return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands)])
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         from validation.provenance import program_version
@@ -49,55 +64,53 @@ def _version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(
+    invoke_without_command=True,
+    epilog=_examples(
+        "sinkscope validate",
+        'sinkscope measure --text "The doctor thanked the nurse." --sink special',
+        "sinkscope diff oracle-float32 torch-float32",
+        "sinkscope measure --attention rows.npz --sink 0",
+    )
+    + _EXIT_CODES,
+)
 def sinkscope(
     context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
     ] = False,
 ) -> None:
-    r"""Measure attention sinks in transformer models, with numbers that prove themselves.
-
-    With neither --text nor --file the 14 bundled sentences are used.
-
-    \b
-    Examples:
-      sinkscope validate
-      sinkscope measure --text "The doctor thanked the nurse." --sink special
-      sinkscope diff oracle-float32 torch-float32
-      sinkscope measure --attention rows.npz --sink 0
-
-    \b
-    Exit codes:
-      0  every check held            2  the input or the call was wrong
-      1  a check failed              3  something could not be run (an extra is missing)
-    """
+    """Measure attention sinks in transformer models, with numbers that prove themselves."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "sinkscope validate",
+        "sinkscope validate --file my_texts.txt --json validation.json",
+        "sinkscope validate --model path/to/bert",
+    )
+)
 def validate(
     model: Model = "minilm-l6", file: File = None, encoding: Encoding = "utf-8", json: Json = None
 ) -> int:
-    r"""Check the oracle, break it on purpose, re-run the study.
+    """Check the oracle, break it on purpose, re-run the study.
 
     The oracle is compared with PyTorch, every mutant must be noticed, and the norm-weighting study is
-    run with its verdict.
-    Without PyTorch (the "reference" extra) the rest is shown and the exit code is 3.
-
-    \b
-    Examples:
-      sinkscope validate
-      sinkscope validate --file my_texts.txt --json validation.json
-      sinkscope validate --model path/to/bert
+    run with its verdict. Without PyTorch (the "reference" extra) the rest is shown and the exit code is 3.
     """
     from validation import commands
 
     return run(json, lambda tell: commands.validate(model, commands.choose_texts(None, file, encoding), tell))
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "sinkscope diff oracle-float32 torch-float32",
+        'sinkscope diff oracle-float64 oracle-longdouble --text "A short text."',
+    )
+)
 def diff(
     first: Annotated[str, typer.Argument(metavar="A", show_default=False)],
     second: Annotated[str, typer.Argument(metavar="B", show_default=False)],
@@ -107,14 +120,10 @@ def diff(
     encoding: Encoding = "utf-8",
     json: Json = None,
 ) -> int:
-    r"""Compare two implementations stage by stage.
+    """Compare two implementations stage by stage.
 
-    A and B are any two of IMPLEMENTATION_NAMES.
-
-    \b
-    Examples:
-      sinkscope diff oracle-float32 torch-float32
-      sinkscope diff oracle-float64 oracle-longdouble --text "A short text."
+    A and B are any two of oracle-float32, oracle-float64, oracle-longdouble, torch-float32 and
+    torch-float64; the last two need the "reference" extra.
     """
     from validation import commands
 
@@ -124,7 +133,14 @@ def diff(
     )
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "sinkscope measure",
+        "sinkscope measure --file my_texts.txt --layers 0,3-5 --json sinks.json",
+        'sinkscope measure --text "She paid and left." --sink token:. --layers 0',
+        "sinkscope measure --attention rows.npz --sink 0",
+    )
+)
 def measure(
     model: MaybeModel = None,
     text: Text = None,
@@ -135,7 +151,7 @@ def measure(
             "--attention",
             metavar="ROWS.npz",
             help="Attention rows instead of a model and texts: array 'attention', optionally 'value_norm', "
-            "'tokens' and 'visible'.",
+            "'transformed_norm', 'tokens' and 'visible'.",
         ),
     ] = None,
     sink: Annotated[
@@ -169,16 +185,10 @@ def measure(
     encoding: Encoding = "utf-8",
     json: Json = None,
 ) -> int:
-    r"""Report how much attention goes to the sink.
+    """Report how much attention goes to the sink.
 
-    Of a model on texts, or of attention rows from a file (then no model is loaded).
-
-    \b
-    Examples:
-      sinkscope measure
-      sinkscope measure --file my_texts.txt --layers 0,3-5 --json sinks.json
-      sinkscope measure --text "She paid and left." --sink token:. --weighting attention
-      sinkscope measure --attention rows.npz --sink 0
+    Of a model on texts, or of attention rows from a file (then no model is loaded). With neither
+    --text nor --file the 14 bundled sentences are measured.
     """
     from validation import commands
 
@@ -214,7 +224,7 @@ def measure(
     )
 
 
-@app.command()
+@app.command(epilog=_examples("sinkscope bench", "sinkscope bench --tokens 64,128 --json bench.json"))
 def bench(
     model: Model = "minilm-l6",
     tokens: Annotated[
@@ -222,31 +232,25 @@ def bench(
     ] = "128,512",
     json: Json = None,
 ) -> int:
-    r"""Time the forward pass against PyTorch.
+    """Time the forward pass against PyTorch.
 
     Needs the "reference" extra.
-
-    \b
-    Examples:
-      sinkscope bench
-      sinkscope bench --tokens 64,128 --json bench.json
     """
     from validation import commands
 
     return run(json, lambda tell: commands.bench(model, commands.read_lengths(tokens), tell))
 
 
-@models.callback(invoke_without_command=True)
+@models.callback(
+    invoke_without_command=True,
+    epilog=_examples(
+        "sinkscope models", "sinkscope models fetch minilm-l6", "sinkscope models remove minilm-l6"
+    ),
+)
 def list_models(context: typer.Context, json: Json = None) -> int:
-    r"""List, fetch or remove models that have a name.
+    """List, fetch or remove models that have a name.
 
     A model is fetched at first use as well.
-
-    \b
-    Examples:
-      sinkscope models
-      sinkscope models fetch minilm-l6
-      sinkscope models remove minilm-l6
     """
     if context.invoked_subcommand is not None:
         return 0
@@ -260,27 +264,17 @@ Name = Annotated[
 ]
 
 
-@models.command()
+@models.command(epilog=_examples("sinkscope models fetch minilm-l6"))
 def fetch(name: Name, json: Json = None) -> int:
-    r"""Put a model into the cache.
-
-    \b
-    Example:
-      sinkscope models fetch minilm-l6
-    """
+    """Put a model into the cache."""
     from validation import commands
 
     return run(json, lambda tell: commands.fetch(name, tell))
 
 
-@models.command()
+@models.command(epilog=_examples("sinkscope models remove minilm-l6"))
 def remove(name: Name, json: Json = None) -> int:
-    r"""Take a model out of the cache.
-
-    \b
-    Example:
-      sinkscope models remove minilm-l6
-    """
+    """Take a model out of the cache."""
     from validation import commands
 
     return run(json, lambda _: commands.remove(name))
