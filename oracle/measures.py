@@ -106,7 +106,7 @@ def value_norm_ratio(norm: Any, sink_mask: Any, visible: Any = None) -> Array:
             todo="Pass trace.sink_mask.",
         )
     given = np.ones(sinks.shape, dtype=bool) if visible is None else np.asarray(visible, dtype=bool)
-    seen: NDArray[np.bool_] = np.any(given.reshape(-1, given.shape[-1]), axis=0)
+    seen: NDArray[np.bool_] = np.any(given, axis=tuple(range(given.ndim - 1)))
     content = seen & ~sinks
     norms = np.where(seen, norms, 1)
     check_norm_values(norms)

@@ -15,12 +15,12 @@ from oracle._checks import as_array, at_least_float64, reject
 from oracle.arrays import AttentionArrays, read_attention
 from oracle.sinks import choose_sinks
 
-__all__ = ["ReadArrays", "read_arrays"]
+__all__ = ["SPECIAL_SPELLINGS", "ReadArrays", "read_arrays"]
 
 Array = NDArray[Any]
 
-NORMS = ("value_norm", "transformed_norm")
-KNOWN = ("attention", *NORMS, "tokens", "visible")
+_NORMS = ("value_norm", "transformed_norm")
+_KNOWN = ("attention", *_NORMS, "tokens", "visible")
 # Arrays carry no token ids, so that special tokens can only be known by their spelling.
 SPECIAL_SPELLINGS = ("[CLS]", "[SEP]", "<s>", "</s>", "<bos>", "<|begin_of_text|>", "<|endoftext|>")
 
@@ -54,7 +54,7 @@ def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None
             todo="Save the rows with np.savez(path, attention=rows).",
         )
     names = _tokens(arrays.get("tokens"))
-    given = {name: at_least_float64(name, arrays[name]) for name in NORMS if name in arrays}
+    given = {name: at_least_float64(name, arrays[name]) for name in _NORMS if name in arrays}
     sizes = {name: norm.shape[-1] for name, norm in given.items() if norm.ndim}
     if names is not None:
         sizes["tokens"] = names.shape[-1]
@@ -71,7 +71,7 @@ def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None
         _sinks(sink, tokens, seen.any(axis=0), names)
         for tokens, seen in zip(texts, rows.visible, strict=True)
     ]
-    ignored = [name for name in arrays if name not in KNOWN]
+    ignored = [name for name in arrays if name not in _KNOWN]
     notes = [*rows.notes, *([f"ignored arrays: {', '.join(ignored)}"] if ignored else [])]
     return ReadArrays(rows, norms, texts, np.array(sinks, bool).reshape(batch, count), tuple(notes))
 
@@ -84,16 +84,13 @@ def _load(source: Any) -> dict[str, Any]:
     name, todo = os.fspath(source), "Save the arrays with np.savez(path, attention=rows)."
     expected = "an .npz file with an array `attention`"
     try:
-        with np.load(source, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise TypeError
-            return {key: file[key] for key in file.files if key in KNOWN} | {
-                key: None for key in file.files if key not in KNOWN
-            }
+        with open(source, "rb") as handle:  # opened here, because np.load leaves a damaged file open
+            file = np.load(handle, allow_pickle=False)
+            if isinstance(file, np.lib.npyio.NpzFile):
+                return {key: file[key] if key in _KNOWN else None for key in file.files}
+        found = "a single array (.npy)"
     except FileNotFoundError:
         found = "no such file"
-    except (TypeError, AttributeError):
-        found = "a single array (.npy)"
     except (zipfile.BadZipFile, zlib.error, EOFError, MemoryError) as error:
         found = f"a damaged file ({error})"
     except OSError as error:

@@ -75,13 +75,13 @@ def gather(
         said += [f"text {index + 1}: {note}" for note in trace.notes]
         where: dict[str, Any] = {"text": index, "layers": chosen}
         norms = {name: getattr(trace, name) for name in WEIGHTINGS[1:]}
-        masks = trace.sink_mask, trace.visible
-        tables.append(tabulate(trace.attention, *masks, norms, **where, **picked))
+        sinks, visible = trace.sink_mask, trace.visible
+        tables.append(tabulate(trace.attention, sinks, visible, norms, **where, **picked))
         if pooled:
             gram = trace.transformed_gram
-            summed.append(tabulate_head_summed(trace.attention, gram, *masks, **where, **picked))
+            summed.append(tabulate_head_summed(trace.attention, gram, sinks, visible, **where, **picked))
         words: dict[str, Any] = {"tokens": trace.tokens, "token_ids": trace.token_ids.tolist()}
-        report.add(trace.attention, trace.value_norm, *masks, **words, **where)
+        report.add(trace.attention, trace.value_norm, sinks, visible, **words, **where)
         if each is not None:
             each(index, trace)
     progress("texts", len(texts), len(texts))

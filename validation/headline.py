@@ -118,7 +118,9 @@ def layer_numbers(layers: Sequence[int]) -> str:
 
 
 def layer_words(layers: Sequence[int]) -> str:
-    """Layers in words: "layer 3", "layers 0-5"."""
+    """Layers in words: "layer 3", "layers 0-5", "no layer"."""
+    if not layers:
+        return "no layer"
     return f"layer{'s' if len(layers) > 1 else ''} {layer_numbers(layers)}"
 
 
@@ -175,7 +177,7 @@ def row_notes(table: RowTable) -> tuple[Note, ...]:
     heads = len(np.unique(np.stack([table.layer, table.head]), axis=1).T)
     return (
         Note("T", f"T (tokens of a text): {listed or 'none'}, in {texts} texts{compare}."),
-        Note("rows", f"Rows: {len(table):,}, from {heads} heads{left}."),
+        Note("rows", f"Rows: {len(table):,} of {heads} heads{left}."),
         Note("undefined", f"Of these rows: {_counted(counts.items())}."),
     )
 

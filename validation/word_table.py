@@ -46,13 +46,8 @@ class WordTable:
         layers = sorted({layer for chosen in self.sets for layer in chosen})
         units = oracle.group_words(trace)
         groups = [unit.tokens for unit in units]
-        merged: dict[str, list[Array]] = {name: [] for name in WEIGHTINGS}
-        for layer in layers:
-            for name in WEIGHTINGS:
-                norm = None if name == "attention" else getattr(trace, name)[layer]
-                weights = oracle.weighted_rows(trace.attention[layer], norm, trace.visible)
-                merged[name].append(oracle.merge_words(weights, groups))
-        whole = {name: np.stack(parts) for name, parts in merged.items()}
+        merged = {name: [self._merged(trace, name, layer, groups) for layer in layers] for name in WEIGHTINGS}
+        whole = {name: np.stack(merged.pop(name)) for name in WEIGHTINGS}  # (layer, head, word, word)
         # every unit is one position of the merged rows now; merging again changes no bit
         words = [unit._replace(tokens=(place,)) for place, unit in enumerate(units)]
         for chosen in self.sets:
@@ -125,7 +120,7 @@ class WordTable:
         rows = []
         for chosen in self.sets:
             found = self.summary(name, chosen)
-            cells = [found.rows, found.median, found.worst, found.above_half, found.above_ninety]
+            cells: list[Any] = [found.rows, found.median, found.worst, found.above_half, found.above_ninety]
             if against:
                 same = self.same_head(name, chosen)
                 cells += [found.worse, same, found.part(same)]
@@ -134,6 +129,12 @@ class WordTable:
 
     def _opened_in(self, chosen: tuple[int, ...]) -> list[tuple[int, oracle.OpenedRows]]:
         return self._opened.get(chosen, [])
+
+    @staticmethod
+    def _merged(trace: Trace, name: str, layer: int, groups: Sequence[Sequence[int]]) -> Array:
+        norm = None if name == "attention" else getattr(trace, name)[layer]
+        weights = oracle.weighted_rows(trace.attention[layer], norm, trace.visible)
+        return oracle.merge_words(weights, groups)
 
     @staticmethod
     def _joined(parts: list[Array]) -> Array:

@@ -39,13 +39,13 @@ RULE = (
     "The sink share has collapsed if no row of the one-row-per-word table stays above 50%, layer by layer. "
     "Fixed before the run; the headline's median and share of rows above 50% stand beside the verdict."
 )
-DEPTH = (
+_DEPTH = (
     "Not testable by one model: whether the effect depends on depth, and whether it carries over from 12 "
     "layers to 4. One model has one depth, and its layers are no models of different depth."
 )
-NORMS = WEIGHTINGS[1:]
-NAMED = ("doctor", "nurse", "scissors", "trophy", "suitcase")
-ODDS_BOUND = 1e-12  # shares are quotients of sums of at most 512 float64 terms: a few times 1e-14 at most
+_NORMS = WEIGHTINGS[1:]
+_NAMED = ("doctor", "nurse", "scissors", "trophy", "suitcase")
+_ODDS_BOUND = 1e-12  # shares are quotients of sums of at most 512 float64 terms: a few times 1e-14 at most
 
 
 def verdict(before: Summary, after: Summary) -> str:
@@ -95,7 +95,7 @@ def run(
         beside_published(words, found.sinks),
         *arithmetic(),
         _odds_law(found.table),
-        Note("depth", DEPTH),
+        Note("depth", _DEPTH),
         *found.notes,
     )
 
@@ -115,7 +115,7 @@ def _verdicts(words: WordTable, single: Sequence[tuple[int, ...]], table: RowTab
     )
     rows: list[tuple[Any, ...]] = []
     said: list[Note] = []
-    for name in NORMS:
+    for name in _NORMS:
         outcome: dict[str, list[int]] = {"collapsed": [], "stays": [], "none": [], "no rows": []}
         sets: list[tuple[str, Sequence[tuple[int, ...]]]] = [(str(one[0]), [one]) for one in single]
         for label, group in (*sets, ("all", single)):
@@ -162,13 +162,16 @@ def _sentence(
         "none": "there were none before in",
         "no rows": "no word has a row in",
     }
+    if not after.rows:
+        return Note(f"verdict_{name}", f"Verdict, {LABELS[name]}: {answer}.")
     by_layer = "; ".join(f"{parts[key]} {layer_words(at)}" for key, at in outcome.items() if at)
+    halves = [summary.part(summary.above_half) for summary in (start, beside)]
     return Note(
         f"verdict_{name}",
         f"Verdict, {LABELS[name]}: {answer}. Of {after.rows:,} word rows {before.above_half:,} were above "
-        f"50% and {after.above_half:,} are (worst {after.worst:.1%}); {by_layer}. Headline: the median goes from "
-        f"{start.median:.1%} to {beside.median:.1%}, rows above 50% from "
-        f"{start.part(start.above_half):.1%} to {beside.part(beside.above_half):.1%}.",
+        f"50% and {after.above_half:,} are (worst {after.worst:.1%}); {by_layer}. Headline: the median goes "
+        f"from {start.median:.1%} to {beside.median:.1%}, rows above 50% from {halves[0]:.1%} to "
+        f"{halves[1]:.1%}.",
     )
 
 
@@ -185,7 +188,7 @@ def _links(words: WordTable, single: Sequence[tuple[int, ...]]) -> tuple[Table, 
         Column("sink_share", "sink", ".1%"),
     )
     last = words.links(single[-1])
-    named = [link for link in last if link.word.lower() in NAMED][:8]
+    named = [link for link in last if link.word.lower() in _NAMED][:8]
     every = [link for one in single for link in words.links(one)]
     worst = sorted(every, key=lambda link: -link.sink_share)[:5]
     note = ("shown: the displayed value, with the sink hidden; of row: the same link in the whole row",)
@@ -204,7 +207,7 @@ def _links(words: WordTable, single: Sequence[tuple[int, ...]]) -> tuple[Table, 
 def _odds_law(table: RowTable) -> Check:
     """odds(s') = r odds(s) on every headline row, written without division: s' (1 - s) = r s (1 - s')."""
     share, worst, rows = table.shares["attention"], 0.0, 0
-    for name in NORMS:
+    for name in _NORMS:
         ratio, after = table.ratios[name], table.shares[name]
         known = np.isfinite(ratio) & ~np.isnan(after)
         left, right = after * (1 - share), ratio * share * (1 - after)
@@ -213,7 +216,7 @@ def _odds_law(table: RowTable) -> Check:
         worst = max(worst, float(off.max()) if off.size else 0.0)
     return Check(
         "odds_law",
-        f"odds(s') = r odds(s) within {ODDS_BOUND:g} on every row with an r",
+        f"odds(s') = r odds(s) within {_ODDS_BOUND:g} on every row with an r",
         f"largest deviation {worst:.1e} on {rows:,} rows",
-        worst <= ODDS_BOUND,
+        worst <= _ODDS_BOUND,
     )

@@ -44,7 +44,7 @@ PUBLISHED = {
     "ratio_[SEP]": Published("[SEP] value norm ratio, median", 0.70),
     "below_[SEP]": Published("[SEP] ratios below one", 147 / 224, 147, 224),
 }
-CLAIMED_SHARE, CLAIMED_RATIO, CLAIMED_RESULT = 0.95, 0.6, 0.73
+_CLAIMED_SHARE, _CLAIMED_RATIO, _CLAIMED_RESULT = 0.95, 0.6, 0.73
 
 
 def beside_published(words: WordTable, sinks: SinkReport) -> Table:
@@ -99,25 +99,25 @@ def _ratios(sinks: SinkReport) -> dict[str, float]:
 
 def arithmetic() -> tuple[Part, ...]:
     """What a ratio of 0.6 does to a row of 95%, by the oracle itself, and what it would take to get 73%."""
-    row, sinks = [[CLAIMED_SHARE, 1 - CLAIMED_SHARE]], [True, False]
+    row, sinks = [[_CLAIMED_SHARE, 1 - _CLAIMED_SHARE]], [True, False]
 
     def weighted(ratio: float) -> float:
         return float(oracle.sink_share(row, sinks, [ratio, 1.0])[0])
 
-    needed = _odds(CLAIMED_RESULT) / _odds(CLAIMED_SHARE)
+    needed = _odds(_CLAIMED_RESULT) / _odds(_CLAIMED_SHARE)
     columns = (
         Column("what", "a row of 95% sink"),
         Column("ratio", "r", ".3f"),
         Column("sink_share", "becomes", ".3f"),
     )
     rows = (
-        ("as published: sink norm 0.6 of the content's", CLAIMED_RATIO, CLAIMED_RESULT),
-        ("by the odds law, measured by the oracle", CLAIMED_RATIO, weighted(CLAIMED_RATIO)),
+        ("as published: sink norm 0.6 of the content's", _CLAIMED_RATIO, _CLAIMED_RESULT),
+        ("by the odds law, measured by the oracle", _CLAIMED_RATIO, weighted(_CLAIMED_RATIO)),
         ("the ratio that would give 73%", needed, weighted(needed)),
     )
     text = (
-        f"The published arithmetic is wrong: a row of {CLAIMED_SHARE:.0%} with r = {CLAIMED_RATIO} goes to "
-        f"{weighted(CLAIMED_RATIO):.1%}, not to {CLAIMED_RESULT:.0%}; that would take r = {needed:.3f}."
+        f"The published arithmetic is wrong: a row of {_CLAIMED_SHARE:.0%} with r = {_CLAIMED_RATIO} goes to "
+        f"{weighted(_CLAIMED_RATIO):.1%}, not to {_CLAIMED_RESULT:.0%}; that would take r = {needed:.3f}."
     )
     return Table("arithmetic", "A published sum, done again", columns, rows), Note("arithmetic", text)
 
