@@ -64,7 +64,7 @@ def choose_texts(text: Sequence[str] | None, file: str | None, encoding: str = "
 
 def validate(model_name: str, texts: Texts, progress: Progress) -> Document:
     """Forward checks against PyTorch, mutants and the study; what cannot be run is said."""
-    from validation.diffing import validate_forward
+    from validation.forward_checks import validate_forward
     from validation.mutants import run_mutants
     from validation.studies.norm_weighting import run
 
@@ -152,7 +152,7 @@ def bench(model_name: str, lengths: Sequence[int], progress: Progress) -> Docume
     from validation.bench import forward_ratios
 
     model = _load(model_name, progress)
-    table = forward_ratios(model, lengths)
+    table = forward_ratios(model, lengths, progress)
     return Document("bench", {**describe_model(model), **_here()}, (table,))
 
 
