@@ -7,8 +7,9 @@ from text_models import by_key, hand_trace, small_model, width
 import oracle
 from oracle import InputError
 from validation import gathering
+from validation.choices import parse_layers
 from validation.gathering import gather
-from validation.measuring import measure, measure_arrays, parse_layers
+from validation.measuring import measure, measure_arrays
 from validation.report.document import Note, Table
 from validation.table import WEIGHTINGS
 from validation.texts import SENTENCES

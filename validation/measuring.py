@@ -15,7 +15,7 @@ from validation.report.document import Note, Part
 from validation.sink_report import SinkReport
 from validation.table import MIN_CONTENT_KEYS, join_tables, tabulate
 
-__all__ = ["measure", "measure_arrays", "parse_layers"]
+__all__ = ["measure", "measure_arrays"]
 
 
 def measure(

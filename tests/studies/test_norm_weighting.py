@@ -50,7 +50,7 @@ def test_no_word_row_gives_no_verdict():
 
 def test_question_and_rule_are_the_first_that_is_said(monkeypatch):
     parts = study(monkeypatch, 0.8, 1)
-    assert parts[:2] == (Note("question", QUESTION), Note("rule", RULE))
+    assert parts[:2] == (Note("question", f"Question: {QUESTION}"), Note("rule", f"Rule: {RULE}"))
     assert "no row of the one-row-per-word table stays above 50%" in RULE
     assert "Fixed before the run" in RULE
 

@@ -80,8 +80,8 @@ def run(
             f"{layer_words(chosen)} as one set: a positional head wins nearly always; not in the verdict"
         )
     return (
-        Note("question", QUESTION),
-        Note("rule", RULE),
+        Note("question", f"Question: {QUESTION}"),
+        Note("rule", f"Rule: {RULE}"),
         found.sinks.note(),
         *row_notes(found.table),
         *headline_tables(found.table, found.head_summed),
