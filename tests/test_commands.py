@@ -34,8 +34,8 @@ def work(monkeypatch, minilm):
 
     check = Check("rows", "1", "1", True)
     table = Table("ratio", "Ratio", (Column("t", "T"),), ((1,),))
-    diffing = {"diff": fake("diff", check), "validate_forward": fake("forward", check)}
-    module("validation.diffing", IMPLEMENTATIONS=("ours", "theirs"), **diffing)
+    module("validation.diffing", IMPLEMENTATIONS=("ours", "theirs"), diff=fake("diff", check))
+    module("validation.forward_checks", validate_forward=fake("forward", check))
     module("validation.mutants", run_mutants=fake("mutants", check))
     module("validation.studies.norm_weighting", run=fake("study", Note("verdict", "collapsed")))
     module("validation.measuring", measure=fake("measure", table))
@@ -70,7 +70,7 @@ def test_validate_without_the_reference_shows_the_rest_and_says_what_is_missing(
     def missing(*_):
         raise Unavailable("torch is not installed. Install sinkscope[reference].")
 
-    monkeypatch.setattr(sys.modules["validation.diffing"], "validate_forward", missing)
+    monkeypatch.setattr(sys.modules["validation.forward_checks"], "validate_forward", missing)
     document = commands.validate("minilm-l6", TWO, silent)
     assert [part.key for part in document.parts if part.key != "section"] == ["not_run", "rows", "verdict"]
     assert document.parts[0].text == "The forward pass against PyTorch"
@@ -96,7 +96,7 @@ def test_measure_hands_every_choice_on(work):
 
 def test_bench_hands_lengths_on(work, minilm):
     assert commands.bench("minilm-l6", [3, 5], silent).parts[0].key == "ratio"
-    assert work == [("bench", (minilm, [3, 5]), {})]
+    assert work == [("bench", (minilm, [3, 5], silent), {})]
 
 
 def test_texts_come_from_the_caller_a_file_or_the_project(tmp_path):

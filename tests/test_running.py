@@ -101,7 +101,7 @@ def test_json_goes_to_a_file_beside_the_tables_or_alone_to_standard_output(tmp_p
     assert "1 of 1 checks held." in shown.out
     assert run("-", lambda tell: HELD) == 0
     assert capsys.readouterr().out == target.read_text()
-    assert json.loads(target.read_text())["checks"] == {"held": 1, "failed": 0}
+    assert json.loads(target.read_text())["checks"] == {"held": 1, "failed": 0, "not_run": 0}
 
 
 def test_an_impossible_file_is_refused_before_the_work(tmp_path):

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_MODEL",
-    "NOT_RUN",
     "Texts",
     "bench",
     "choose_texts",
@@ -35,7 +34,6 @@ __all__ = [
 
 DEFAULT_MODEL = "minilm-l6"
 
-NOT_RUN = "not_run"  # the key of a note that says what could not be run
 Section = Callable[[], Sequence[Part]]
 
 
@@ -80,7 +78,7 @@ def validate(model_name: str, texts: Texts, progress: Progress) -> Document:
         try:
             parts += section()
         except Unavailable as error:
-            parts.append(Note(NOT_RUN, f"NOT RUN: {error}"))
+            parts.append(Note("not_run", f"NOT RUN: {error}"))
     return _document("validate", model, texts, parts, **_stated("special", "all", None))
 
 
@@ -215,8 +213,7 @@ def exit_code(document: Document) -> int:
     """0: every check held; 1: one failed; 3: none failed, but something could not be run."""
     if document.failed:
         return 1
-    missing = any(isinstance(part, Note) and part.key == NOT_RUN for part in document.parts)
-    return 3 if missing else 0
+    return 3 if document.not_run else 0
 
 
 def _document(

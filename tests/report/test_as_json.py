@@ -41,7 +41,7 @@ def test_the_document_is_there_with_every_digit_and_nan_as_null():
     assert data["format"] == 1
     assert data["command"] == "measure"
     assert data["provenance"] == {"T": [9, 12], "model_sha256": None, "array": [0.5, None], "truth": True}
-    assert data["checks"] == {"held": 1, "failed": 1}
+    assert data["checks"] == {"held": 1, "failed": 1, "not_run": 0}
     assert data["parts"] == [
         {
             "kind": "table",

@@ -126,6 +126,11 @@ def test_the_summary_counts_checks():
     held = Check("a", "x", "x", True)
     assert summary(Document("validate", {}, (held, held))) == "2 of 2 checks held."
     assert summary(Document("measure", {}, (Note("n", "n"),))) == ""
+    missing = Note("not_run", "NOT RUN: no torch.")
+    assert summary(Document("validate", {}, (held, missing))) == (
+        "1 of 1 checks held; NOT RUN, as said above: 1."
+    )
+    assert summary(Document("validate", {}, (missing,))) == "NOT RUN, as said above: 1."
 
 
 def test_the_header_states_provenance_and_shortens_long_lists():

@@ -33,7 +33,7 @@ def as_data(document: Document) -> dict[str, Any]:
         "format": FORMAT,
         "command": document.command,
         "provenance": _plain(document.provenance),
-        "checks": {"held": held, "failed": len(document.failed)},
+        "checks": {"held": held, "failed": len(document.failed), "not_run": len(document.not_run)},
         "parts": [_part(part) for part in document.parts],
     }
 

@@ -57,20 +57,24 @@ def render(document: Document, *, width: int = _WIDTH, colour: bool = False) -> 
             groups.append(lines)
     closing = summary(document)
     if closing:
-        groups.append(_paint(wrap(closing, width), "FAILED" if document.failed else "ok", colour))
+        sound = not document.failed and not document.not_run
+        groups.append(_paint(wrap(closing, width), "ok" if sound else "FAILED", colour))
     return "\n\n".join("\n".join(lines) for lines in groups) + "\n"
 
 
 def summary(document: Document) -> str:
-    """How many checks held and which failed, in one sentence; empty for a document without checks."""
+    """How many checks held, which failed, and whether something was not run, in one sentence.
+
+    Empty for a document without checks of which everything was run.
+    """
     count = sum(isinstance(part, Check) for part in document.parts)
-    failed = document.failed
-    if not count:
-        return ""
-    if not failed:
-        return f"{count} of {count} checks held."
-    names = ", ".join(plain(check.key) for check in failed)
-    return f"{count - len(failed)} of {count} checks held; {len(failed)} FAILED: {names}."
+    failed, missing = document.failed, len(document.not_run)
+    said = [f"{count - len(failed)} of {count} checks held"] if count else []
+    if failed:
+        said.append(f"{len(failed)} FAILED: {', '.join(plain(check.key) for check in failed)}")
+    if missing:
+        said.append(f"NOT RUN, as said above: {missing}")
+    return "; ".join(said) + "." if said else ""
 
 
 def _header(document: Document, width: int, colour: bool) -> list[str]:
