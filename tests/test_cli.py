@@ -350,6 +350,49 @@ def test_measuring_the_bundled_sentences_takes_seconds_and_no_torch(minilm):
     assert "Texts: 14 measured" in shown
 
 
+WITHOUT_TORCH = (
+    "import sys; sys.modules['torch'] = sys.modules['transformers'] = None\n"
+    "from validation.cli import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
+def without_torch(*arguments):
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, *arguments], capture_output=True, text=True, cwd=ROOT
+    )
+
+
+def test_without_torch_validate_shows_what_it_can_and_ends_with_three(minilm):
+    shown = without_torch("validate")
+    assert (shown.returncode, shown.stderr) == (3, "")
+    assert "NOT RUN: The reference needs torch and transformers" in shown.stdout
+    assert "Mutants of the measure" in shown.stdout
+    assert "Verdict" in shown.stdout
+    assert "FAILED" not in shown.stdout
+    assert "NOT RUN, as said above" in shown.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", [["diff", "oracle-float32", "torch-float32"], ["bench"]])
+def test_without_torch_what_needs_it_is_one_line_and_three(minilm, command):
+    shown = without_torch(*command)
+    assert (shown.returncode, shown.stdout) == (3, "")
+    assert "The reference needs torch and transformers" in shown.stderr
+    assert shown.stderr.count("\n") == 1
+
+
+def test_the_oracle_against_itself_needs_no_torch(minilm):
+    shown = without_torch("diff", "oracle-float32", "oracle-float64", "--text", "A short text.")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.endswith("1 of 1 checks held.\n")
+
+
+def test_diff_against_transformers_holds_and_is_quiet(minilm):
+    shown = process("diff", "oracle-float32", "torch-float32", "--text", "A short text.")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "torch" in shown.stdout[: shown.stdout.index("\n\n")]  # its version is in the header
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
 def test_exit_codes_reach_the_shell(rows):
     path = str(rows())
     assert process("measure", "--attention", path, "--sink", "0").returncode == 0
