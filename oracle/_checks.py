@@ -54,7 +54,6 @@ def as_array(argument: str, value: Any) -> NDArray[Any]:
         value = value.detach().cpu()
         if "bfloat16" in str(value.dtype):
             value = value.float()
-        value = value.numpy()
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:

@@ -32,40 +32,56 @@ class AttentionArrays(NamedTuple):
 
 
 def read_attention(
-    attention: Any, *, visible: Any = None, layout: str | None = None, n_keys: int | None = None
+    attention: Any,
+    *,
+    visible: Any = None,
+    layout: str | None = None,
+    n_keys: int | None = None,
+    n_layers: int | None = None,
+    n_heads: int | None = None,
 ) -> AttentionArrays:
     """Read rows from an array, a torch tensor, nested lists, or one array per layer.
 
     A bare 4-D array is (layer, head, query, key); a list of 4-D arrays is (batch, head, query, key) for each
     layer, of 3-D arrays (head, query, key); 5-D is (layer, batch, head, query, key). `layout` names the axes
-    of a single array instead ("batch head query key" is one layer of several texts). `n_keys` is what the
-    caller knows of the key axis (tokens, norms). Without `visible` ((query, key) or (batch, query, key)),
-    an upper triangle that is zero in every head is taken as causal, and columns that are zero in every
-    head and row as padding; the notes say so. Raises InputError as `check_rows` does, and for layers that
-    are None or missing (Hugging Face gives those under sdpa and flash attention).
+    of a single array instead ("batch head query key" is one layer of several texts), or of a list's stack.
+    `n_keys`, `n_layers` and `n_heads` are what the caller knows of the axes (from tokens, norms, a model); a
+    size that contradicts them is refused with the readings that there are. Without `visible` ((query, key)
+    or (batch, query, key)), an upper triangle that is zero in every head is taken as causal, and columns
+    that are zero in every head and row as padding; the notes say so. Raises InputError as `check_rows` does,
+    and for layers that are None or missing (Hugging Face gives those under sdpa and flash attention).
     """
     array, axes = _stack(attention, layout)
     notes = [f"axes read as ({', '.join(axes.split())}) from shape {array.shape}"]
-    array = _to_five(array, axes)
-    if array.shape[-1] != array.shape[-2] or (n_keys is not None and array.shape[-1] != n_keys):
-        readings = " or ".join(f"({', '.join(names.split())})" for names in _LAYOUTS.get(array.ndim, ()))
-        wanted = "as many queries as keys" if n_keys is None else f"{n_keys} queries and keys"
+    sizes = dict(zip(axes.split(), array.shape, strict=True))
+    known = {"layer": n_layers, "head": n_heads, "query": n_keys or sizes["key"], "key": n_keys}
+    wrong = {name: size for name, size in known.items() if size is not None and sizes.get(name, 1) != size}
+    if wrong:
+        readings = " or ".join(f"({', '.join(names.split())})" for names in _LAYOUTS[array.ndim])
         reject(
             "attention",
-            expected=f"{wanted} on the last two axes",
-            found=f"{array.shape[-2]} queries and {array.shape[-1]} keys, {notes[0]}",
+            expected=" and ".join(f"{size} on the {name} axis" for name, size in wrong.items()),
+            found=" and ".join(str(sizes.get(name, 1)) for name in wrong) + f", {notes[0]}",
             todo=f"Say what the axes are with layout= (the readings are {readings}).",
         )
+    array = _to_five(array, axes)
     wide = at_least_float64("attention", array)
     if visible is None:
         seen = _infer_visible(wide, notes)
     else:
         given = as_array("visible", visible)
-        given = given[:, None, None] if given.ndim == 3 else given
-        seen = np.broadcast_to(check_visible(given, wide), wide.shape)[:, 0, 0]
+        if given.ndim not in (2, 3):
+            reject(
+                "visible",
+                expected="a mask (query, key) or (batch, query, key)",
+                found=f"shape {given.shape}",
+                todo="From a mask of real tokens: visible = mask[:, None] & mask[None, :].",
+            )
+        per_text = np.broadcast_to(0.0, (wide.shape[0], *wide.shape[-2:]))
+        seen = np.broadcast_to(check_visible(given, per_text), per_text.shape)
     per_head = seen[:, None, None]
-    total = np.where(per_head, wide, 0).sum(axis=-1)
     rows = check_rows(wide, per_head)
+    total = np.where(per_head, wide, 0).sum(axis=-1)
     closed = int((np.abs(total - 1) > 64 * np.finfo(np.float64).eps)[total != 0].sum())
     empty = total == 0
     undefined = int((empty & per_head.any(axis=-1)).sum())
@@ -78,6 +94,8 @@ def read_attention(
 
 def _stack(attention: Any, layout: str | None) -> tuple[Array, str]:
     """One array and its axis names."""
+    if attention is None:
+        attention = (None,)
     if isinstance(attention, (list, tuple)):
         if not attention or any(layer is None for layer in attention):
             reject(
@@ -99,7 +117,7 @@ def _stack(attention: Any, layout: str | None) -> tuple[Array, str]:
             per_layer = {3: "head query key", 4: "batch head query key"}.get(layers[0].ndim)
             if per_layer is None:
                 _reject_axes(layers[0].shape, "a list of (batch, head, query, key) or (head, query, key)")
-            return np.stack(layers), f"layer {per_layer}" if layout is None else layout
+            attention, layout = np.stack(layers), layout or f"layer {per_layer}"
     array = as_array("attention", attention)
     axes = layout or _LAYOUTS.get(array.ndim, ("",))[0]
     if sorted(axes.split()) not in [sorted(names.split()) for group in _LAYOUTS.values() for names in group]:

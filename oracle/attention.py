@@ -28,7 +28,7 @@ class HeadOutputs(NamedTuple):
 
 def split_heads(x: Array, n_heads: int) -> Array:
     """(token, head * d_head) to (head, token, d_head), without a copy."""
-    return x.reshape(x.shape[0], n_heads, -1).transpose(1, 0, 2)
+    return x.reshape(x.shape[0], n_heads, x.shape[1] // n_heads).transpose(1, 0, 2)
 
 
 def visible_keys(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -59,7 +59,7 @@ def attend(
             scores[head][hidden] = -np.inf
         softmax(scores[head], out=attention[head])
         context[:, head] = attention[head] @ values[head]
-    output = linear(context.reshape(x.shape[0], -1), layer.output)
+    output = linear(context.reshape(x.shape[0], n_heads * values.shape[-1]), layer.output)
     return HeadOutputs(queries, keys, values, scores, attention, output)
 
 

@@ -17,7 +17,7 @@ from oracle.ops import layer_norm, linear
 from oracle.sinks import choose_sinks
 from oracle.trace import KEEP_ALL, KEEP_DEFAULT, Trace
 
-__all__ = ["forward", "forward_batch"]
+__all__ = ["embed", "feed_forward", "forward", "forward_batch"]
 
 Array = NDArray[Any]
 
@@ -41,6 +41,13 @@ def forward(
     (of a string: the tokenizer cuts it and closes it with its special tokens).
     """
     kept = _check_keep(keep)
+    if truncate and (mask is not None or token_types is not None):
+        reject(
+            "truncate",
+            expected="a text or token ids alone, which are cut at the end",
+            found="a mask or token types beside them, which would no longer fit",
+            todo="Cut all of them to the same tokens first.",
+        )
     read = read_tokens(model, text_or_token_ids, truncate)
     real = check_mask(mask, len(read.ids))
     check_length(model, int(real.sum()))
@@ -72,8 +79,15 @@ def forward_batch(
             found=f"{ids.shape} and {real.shape}",
             todo="Pad the texts to one length and mark real tokens with True.",
         )
-    types: Any = [None] * len(ids) if token_types is None else token_types
-    keep = tuple(keep)
+    types = np.zeros(ids.shape, np.int64) if token_types is None else as_array("token_types", token_types)
+    if types.shape != ids.shape:
+        reject(
+            "token_types",
+            expected=f"(batch, token) = {ids.shape}",
+            found=f"shape {types.shape}",
+            todo="Give the segment of each token of each text.",
+        )
+    keep = _check_keep(keep)
     return [
         forward(model, ids[text], mask=real[text], token_types=types[text], sink=sink, keep=keep)
         for text in range(len(ids))

@@ -29,6 +29,13 @@ def read_tokens(model: Model, text_or_token_ids: Any, truncate: bool) -> Tokens:
     """Tokenize a string with the model's own tokenizer, or check token ids against its vocabulary."""
     if isinstance(text_or_token_ids, str):
         return _tokenize(model, text_or_token_ids, truncate)
+    if isinstance(text_or_token_ids, (list, tuple)) and any(isinstance(x, str) for x in text_or_token_ids):
+        reject_type(
+            "text_or_token_ids",
+            expected="one string, or integer token ids of shape (token,)",
+            found="a sequence of strings",
+            todo="Run forward on one text at a time.",
+        )
     ids = as_array("token_ids", text_or_token_ids)
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         reject_type(

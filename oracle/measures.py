@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import at_least_float64, reject
-from oracle.rows import check_norm, check_norm_values, check_rows, check_sinks, check_visible
+from oracle._checks import as_array, at_least_float64, reject
+from oracle.rows import check_norm, check_norm_values, check_rows, check_sinks, check_visible, row_place
 
 __all__ = [
+    "UNDECLARED_ROWS",
+    "UNDECLARED_WEIGHT",
     "head_summed_norm",
     "norm_odds_ratio",
     "sink_share",
@@ -48,14 +50,12 @@ def weight_share(weights: Any, sink_mask: Any, visible: Any = None) -> Array:
     """Share of the sink in any non-negative weights: sum over the sink / sum over all visible keys.
 
     `weights` (..., query, key) need not sum to one (head-summed norms do not). Returns (..., query) in
-    [0, 1]; a row without sink gives 0, a row whose visible weights are all zero gives NaN. Negative or
-    non-finite weights raise InputError.
+    [0, 1]; a row without sink gives 0, a row whose visible weights are all zero gives NaN, and so does a
+    row of nothing but NaN (which is how `weighted_rows` and `head_summed_norm` mark a row without mass).
+    Negative, infinite or other NaN weights of visible keys raise InputError.
     """
-    weights = _check_weights(weights)
-    sinks = check_sinks(sink_mask, weights)
-    if visible is not None:
-        weights = np.where(check_visible(visible, weights), weights, 0)
-    return _share(weights, sinks)
+    weights = _check_weights(weights, visible)
+    return _share(weights, check_sinks(sink_mask, weights))
 
 
 def sink_share(attention: Any, sink_mask: Any, norm: Any = None, visible: Any = None) -> Array:
@@ -97,16 +97,11 @@ def value_norm_ratio(norm: Any, sink_mask: Any, visible: Any = None) -> Array:
     negative or non-finite norms of visible keys.
     """
     norms = at_least_float64("norm", norm)
-    sinks = np.asarray(sink_mask)
-    if norms.ndim == 0 or sinks.shape != norms.shape[-1:] or sinks.dtype != bool:
-        reject(
-            "sink_mask",
-            expected=f"booleans of shape (key,) for norms of shape {norms.shape}",
-            found=f"{sinks.dtype} of shape {sinks.shape}",
-            todo="Pass trace.sink_mask.",
-        )
-    given = np.ones(sinks.shape, dtype=bool) if visible is None else np.asarray(visible, dtype=bool)
-    seen: NDArray[np.bool_] = np.any(given, axis=tuple(range(given.ndim - 1)))
+    if norms.ndim == 0:
+        reject("norm", expected="(..., key)", found="a single number", todo="Pass trace.value_norm.")
+    keys = np.zeros(norms.shape[-1:])
+    sinks = check_sinks(sink_mask, keys)
+    seen = np.ones(sinks.shape, dtype=bool) if visible is None else _seen_keys(visible, keys)
     content = seen & ~sinks
     norms = np.where(seen, norms, 1)
     check_norm_values(norms)
@@ -122,9 +117,10 @@ def head_summed_norm(attention: Any, gram: Any) -> Array:
     From the Gram matrix at each key, ‖sum_h a_h f_h‖² = sum_(h,g) a_h a_g f_h·f_g, so that nothing of
     shape (query, key, d_model) is built (Kobayashi et al. 2020, arXiv 2004.10102, section 2; the sum over
     heads is taken before the norm). `attention` is (..., head, query, key), `gram` (..., key, head, head).
-    The quadratic form is clamped at zero, which rounding can undercut. Raises InputError on other shapes.
+    The quadratic form is clamped at zero, which rounding can undercut. A row without mass is NaN. Raises
+    InputError on other shapes and as `weighted_rows` does.
     """
-    rows = check_rows(attention, None)
+    rows = check_rows(attention)
     inner = at_least_float64("gram", gram)
     expected = (*rows.shape[:-3], rows.shape[-1], *rows.shape[-3:-2] * 2) if rows.ndim >= 3 else None
     if inner.shape != expected:
@@ -133,6 +129,14 @@ def head_summed_norm(attention: Any, gram: Any) -> Array:
             expected="(..., key, head, head) to go with attention (..., head, query, key)",
             found=f"{inner.shape} with {rows.shape}",
             todo="Keep it in the forward pass: keep=(..., 'transformed_gram').",
+        )
+    if not np.isfinite(inner).all():
+        place = tuple(np.argwhere(~np.isfinite(inner))[0].tolist())
+        reject(
+            "gram",
+            expected="finite inner products",
+            found=f"{inner[place]} at index {place}",
+            todo="Pass trace.transformed_gram.",
         )
     at_key = np.moveaxis(rows, -1, -3)  # (..., key, head, query)
     squares = (at_key * (inner @ at_key)).sum(axis=-2)  # (..., key, query)
@@ -154,28 +158,51 @@ def undeclared_sinks(attention: Any, sink_mask: Any, visible: Any = None) -> lis
             found=f"shape {rows.shape}",
             todo="Pass one text.",
         )
-    sinks = np.broadcast_to(check_sinks(sink_mask, rows), rows.shape).all(axis=(0, 1, 2))
-    real: NDArray[np.bool_] = np.logical_not(np.isnan(rows).any(axis=(0, 1, 3)))
-    found = []
-    for key in np.flatnonzero(~sinks).tolist():
-        later = np.flatnonzero(real[key + 1 :]) + key + 1
-        if len(later) < UNDECLARED_ROWS:
-            continue
-        weights = rows[:, :, later, key].mean(axis=(1, 2))
-        found += [(layer, key, float(w)) for layer, w in enumerate(weights) if w > UNDECLARED_WEIGHT]
+    sinks = check_sinks(sink_mask, rows)
+    if not rows.size:
+        return []
+    declared = np.all(sinks.reshape(-1, rows.shape[-1]), axis=0)
+    real: NDArray[np.bool_] = ~np.any(np.isnan(rows[..., 0]), axis=(0, 1))  # a row is all NaN or has none
+    later = np.tri(rows.shape[-2], rows.shape[-1], k=-1, dtype=bool) & real[:, None]  # (query, key)
+    counts = later.sum(axis=0)
+    keys = np.flatnonzero(~declared & (counts >= UNDECLARED_ROWS))
+    by_layer = np.where(later, rows.sum(axis=1), 0).sum(axis=1)[:, keys]  # (layer, key)
+    by_layer /= rows.shape[1] * counts[keys]
+    found = [
+        (int(layer), int(keys[place]), float(by_layer[layer, place]))
+        for layer, place in np.argwhere(by_layer > UNDECLARED_WEIGHT)
+    ]
     return sorted(found, key=lambda item: -item[2])
 
 
-def _check_weights(weights: Any) -> Array:
+def _check_weights(weights: Any, visible: Any) -> Array:
     array = at_least_float64("weights", weights)
-    if array.ndim < 2 or not np.isfinite(array).all() or (array < 0).any():
+    if array.ndim < 2:
         reject(
             "weights",
-            expected="finite weights of at least zero, (..., query, key)",
-            found=f"shape {array.shape} with {int((~(array >= 0)).sum())} negative or NaN entries",
+            expected="an array (..., query, key)",
+            found=f"shape {array.shape}",
+            todo="Give a single row as weights[None, :].",
+        )
+    if visible is not None:
+        array = np.where(check_visible(visible, array), array, 0)
+    wrong = ~(np.isfinite(array) & (array >= 0)) & ~np.isnan(array).all(axis=-1, keepdims=True)
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0].tolist())
+        reject(
+            "weights",
+            expected="finite weights of at least zero, or NaN in a whole row",
+            found=f"{array[place]} at {row_place(place[:-1])}, key {place[-1]} ({wrong.sum()} in all)",
             todo="Pass weights, not scores.",
         )
     return array
+
+
+def _seen_keys(visible: Any, keys: Array) -> NDArray[np.bool_]:
+    """Which keys any query sees, (key,), from a mask over keys or over (..., query, key)."""
+    given = as_array("visible", visible)
+    rows = np.broadcast_to(keys, (*given.shape[:-1], *keys.shape))
+    return np.any(check_visible(given, rows), axis=tuple(range(given.ndim - 1)))
 
 
 def _share(weights: Array, sinks: Array) -> Array:

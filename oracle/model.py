@@ -110,10 +110,14 @@ class Model:
 
 def float_dtype(dtype: DTypeLike | str) -> np.dtype[Any]:
     """The NumPy dtype of "float32", "float64", "longdouble" or an equal dtype; others raise InputError."""
-    for name, kind in _DTYPES.items():
-        if dtype == name or (not isinstance(dtype, str) and dtype is not None and np.dtype(dtype) == kind):
-            return np.dtype(kind)
-    reject("dtype", expected=" or ".join(_DTYPES), found=str(dtype), todo="Name one of the three.")
+    known = [np.dtype(kind) for kind in _DTYPES.values()]
+    try:
+        wanted = np.dtype(_DTYPES.get(str(dtype), dtype))
+    except TypeError:
+        wanted = np.dtype(object)
+    if dtype is None or wanted not in known:  # NumPy would read None as float64
+        reject("dtype", expected=" or ".join(_DTYPES), found=str(dtype), todo="Name one of the three.")
+    return wanted
 
 
 def _cast(node: _Node, dtype: np.dtype[Any]) -> _Node:

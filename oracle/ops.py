@@ -42,7 +42,7 @@ def softmax(scores: Array, out: Array | None = None) -> Array:
     A score of minus infinity gives exactly zero. A row of nothing but minus infinity has no softmax: it
     comes back as zeros, and whoever reads rows must ask `visible` first.
     """
-    peak = scores.max(axis=-1, keepdims=True)
+    peak = scores.max(axis=-1, keepdims=True, initial=-np.inf)
     peak[np.isneginf(peak)] = 0
     rows = np.subtract(scores, peak, out=out)
     np.exp(rows, out=rows)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import at_least_float64, reject
+from oracle._checks import as_array, at_least_float64, reject
 
 __all__ = [
     "ROW_SUM_SLACK",
@@ -51,7 +51,8 @@ def check_rows(attention: Any, visible: Any = None) -> Array:
             found=f"{rows[place]} at {row_place(place[:-1])}, key {place[-1]} ({wrong.sum()} in all)",
             todo="Pass rows after the softmax, and mark padding with visible=.",
         )
-    total = rows.sum(axis=-1, keepdims=True)
+    with np.errstate(over="ignore"):
+        total = rows.sum(axis=-1, keepdims=True)
     off = np.where(total == 0, 0, np.abs(total - 1))
     if off.size and off.max() > ROW_SUM_SLACK:
         place = tuple(int(axis) for axis in np.unravel_index(int(off.argmax()), off.shape))
@@ -67,7 +68,7 @@ def check_rows(attention: Any, visible: Any = None) -> Array:
 
 
 def check_visible(visible: Any, rows: Array) -> NDArray[np.bool_]:
-    """`visible` as booleans that broadcast against rows (..., query, key)."""
+    """`visible` as booleans that broadcast against rows (..., query, key); its last axis is the key axis."""
     return _mask("visible", visible, rows)
 
 
@@ -116,18 +117,27 @@ def row_place(index: tuple[int, ...]) -> str:
 
 
 def _mask(argument: str, mask: Any, rows: Array) -> NDArray[np.bool_]:
-    array = np.asarray(mask)
-    if array.dtype != bool and (array.dtype.kind not in "iuf" or not np.isin(array, (0, 1)).all()):
-        reject(argument, expected="True or False", found=f"dtype {array.dtype}", todo="Pass a boolean mask.")
+    array = as_array(argument, mask)
+    if not np.isin(array, (0, 1)).all():
+        found = array[~np.isin(array, (0, 1))].flat[0]
+        reject(
+            argument,
+            expected="True or False, or 1 or 0",
+            found=f"{found}",
+            todo="Pass a boolean mask, not positions.",
+        )
     try:
-        fits = np.broadcast_shapes(array.shape, rows.shape) == rows.shape
+        # The key axis is never stretched: sink_mask=[0] is a position, and would silently mean "no sink".
+        fits = (
+            array.shape[-1:] == rows.shape[-1:] and np.broadcast_shapes(array.shape, rows.shape) == rows.shape
+        )
     except ValueError:
         fits = False
     if not fits:
         reject(
             argument,
             expected=f"a shape that broadcasts against (..., query, key) = {rows.shape}",
-            found=f"{array.shape}",
+            found=f"shape {array.shape}",
             todo="Give a mask over keys (key,) or over (query, key).",
         )
     return array.astype(bool)

@@ -44,7 +44,7 @@ def choose_sinks(
         chosen[np.flatnonzero(mask)[:1]] = True
     elif sink.startswith("token:"):
         wanted = sink.removeprefix("token:")
-        chosen = np.array([token == wanted for token in tokens], dtype=bool).reshape(count)
+        chosen = np.array([token == wanted for token in tokens], dtype=bool).reshape(count) & mask
         if not chosen.any():
             _reject(
                 sink, "a token of this text", f"no token spelled {wanted!r} in {' '.join(tokens[:12])} ..."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import string
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -10,12 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import at_least_float64, reject
+from oracle._checks import as_array, at_least_float64, reject
+from oracle.measures import weight_share
 from oracle.trace import Trace
 
 __all__ = ["OpenedRows", "Unit", "group_words", "merge_words", "open_rows"]
 
 Array = NDArray[Any]
+
+_ATTACHED = ("Mn", "Mc", "Me", "Cf")
+_INVISIBLE = ("Cc", "Cf")
+_EMOJI = {"\N{VARIATION SELECTOR-16}", "\N{COMBINING ENCLOSING KEYCAP}"}  # "#" with them is a picture
 
 
 class Unit(NamedTuple):
@@ -46,14 +53,19 @@ def group_words(trace: Trace) -> tuple[Unit, ...]:
     """Units of a text by the tokenizer's offsets, in text order; sinks are units by themselves.
 
     A word is a run without white space, its outer punctuation split off as units of their own and its inner
-    punctuation kept (don't is one word). Padding belongs to no unit. A trace made from token ids has no
-    text: InputError.
+    punctuation kept (don't is one word). Punctuation is what BERT splits off: the Unicode categories P and
+    ASCII's symbols. An emoji is a word; a combining mark, a joiner or a selector goes with the character
+    before it; a script without white space is one word from one outer punctuation mark to the next space.
+    Padding belongs to no unit. A trace made from token ids has no text: InputError.
     """
     if trace.text is None or trace.offsets is None:
         reject(
             "trace", expected="a trace of a string", found="one of token ids", todo="Run forward on the text."
         )
-    spans = _spans(trace.text)
+    text = list(trace.text)
+    for start, end in itertools.compress(trace.offsets, trace.sink_mask.tolist()):
+        text[start:end] = " " * (end - start)  # a sink that the writer typed parts the words around it
+    spans = _spans("".join(text))
     members: dict[int, list[int]] = {}
     units: list[tuple[int, Unit]] = []
     for token, (start, end) in enumerate(trace.offsets):
@@ -85,14 +97,18 @@ def merge_words(weights: Any, groups: Sequence[Sequence[int]]) -> Array:
         reject(
             "weights", expected="(..., token, token)", found=f"shape {array.shape}", todo="Pass whole rows."
         )
-    if any(not len(group) or min(group) < 0 or max(group) >= count for group in groups):
+    positions = [np.asarray(group) for group in groups]
+    if any(
+        p.ndim != 1 or not p.size or p.dtype.kind not in "iu" or p.min() < 0 or p.max() >= count
+        for p in positions
+    ):
         reject(
             "groups",
             expected=f"one or more positions from 0 to {count - 1} for each word",
-            found=f"{[list(group) for group in groups]}"[:80],
+            found=f"{[p.tolist() for p in positions]}"[:80],
             todo="Use group_words.",
         )
-    if not groups:
+    if not len(groups):
         return np.zeros((*array.shape[:-2], 0, 0), array.dtype)
     first = [group[0] for group in groups]
     several = [(word, group) for word, group in enumerate(groups) if len(group) > 1]
@@ -117,19 +133,37 @@ def open_rows(weights: Mapping[str, Any], units: Sequence[Unit], layers: Sequenc
     head, key). Sink shares of all weightings are read on the head that "attention" opens.
     """
     if "attention" not in weights:
-        reject("weights", expected='an entry "attention"', found=", ".join(weights), todo="Add it.")
+        reject(
+            "weights", expected='an entry "attention"', found=", ".join(weights) or "nothing", todo="Add it."
+        )
+    shapes = {name: np.shape(w) for name, w in weights.items()}
+    n_layers = shapes["attention"][0] if len(shapes["attention"]) == 4 else -1
+    if n_layers < 0 or len(set(shapes.values())) > 1:
+        reject(
+            "weights",
+            expected="one shape (layer, head, query, key) for all weightings",
+            found=", ".join(f"{name} {shape}" for name, shape in shapes.items()),
+            todo="Use weighted_rows on the attention of one text.",
+        )
+    chosen = np.unique(as_array("layers", list(layers)))  # in order: a tie goes to the lowest layer
+    if not chosen.size or chosen.dtype.kind not in "iu" or chosen[0] < 0 or chosen[-1] >= n_layers:
+        reject(
+            "layers",
+            expected=f"one or more layers from 0 to {n_layers - 1}",
+            found=f"{chosen.tolist()}",
+            todo="Name the layers.",
+        )
     is_sink = np.array([unit.kind == "sink" for unit in units], dtype=bool)
     words = [index for index, unit in enumerate(units) if unit.kind == "word"]
     groups = [unit.tokens for unit in units]
-    chosen = list(layers)
-    merged = {name: merge_words(np.asarray(w)[chosen], groups) for name, w in weights.items()}
+    merged = {name: merge_words(as_array("weights", w)[chosen], groups) for name, w in weights.items()}
     opened = {name: _open(rows, is_sink, words) for name, rows in merged.items()}
     have = [w for w in words if all(opened[name].get(w) is not None for name in opened)]
     first = {w: opened["attention"][w] for w in have}
     shares = {}
     for name, rows in merged.items():
         picked = np.array([rows[first[w][0], first[w][1], w] for w in have]).reshape(len(have), len(units))
-        shares[name] = picked[:, is_sink].sum(axis=-1) / picked.sum(axis=-1)
+        shares[name] = weight_share(picked, is_sink)
     attention = merged["attention"]
     masses = [
         attention[layer, head, w, key] / attention[layer, head, w].sum()
@@ -170,24 +204,25 @@ def _open(
 def _spans(text: str) -> list[tuple[int, int, str]]:
     """(start, end, kind) of each word and of each outer punctuation run."""
     spans = []
-    start = 0
-    while start < len(text):
-        if text[start].isspace():
-            start += 1
-            continue
-        end = start
-        while end < len(text) and not text[end].isspace():
-            end += 1
-        first, last = start, end
-        while first < end and _is_punctuation(text[first]):
-            first += 1
-        while last > first and _is_punctuation(text[last - 1]):
-            last -= 1
+    for run in re.finditer(r"\S+", text):
+        start, end = run.span()
+        starts = [start, *(place for place in range(start + 1, end) if not _joins(text[place]))]
+        clusters = list(itertools.pairwise([*starts, end]))
+        inner = [cluster for cluster in clusters if not _is_punctuation(text[slice(*cluster)])]
+        first, last = (inner[0][0], inner[-1][1]) if inner else (end, end)
         parts = [(start, first, "punctuation"), (first, last, "word"), (last, end, "punctuation")]
         spans += [part for part in parts if part[1] > part[0]]
-        start = end
     return spans
 
 
-def _is_punctuation(character: str) -> bool:
-    return character in string.punctuation or unicodedata.category(character).startswith("P")
+def _joins(character: str) -> bool:
+    """Whether a character is drawn on the one before it: combining marks, joiners, selectors."""
+    return unicodedata.category(character) in _ATTACHED
+
+
+def _is_punctuation(cluster: str) -> bool:
+    """One character with what is drawn on it: punctuation as BERT splits it, unless it is an emoji."""
+    if _EMOJI & set(cluster):
+        return False
+    category = unicodedata.category(cluster[0])
+    return cluster[0] in string.punctuation or category[0] == "P" or category in _INVISIBLE

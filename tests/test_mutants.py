@@ -11,7 +11,6 @@ from oracle import Model, Trace, Unavailable
 from validation import reference
 from validation.mutants import (
     MUTANTS,
-    TRIALS,
     Mutant,
     Outcome,
     Subjects,
@@ -22,8 +21,9 @@ from validation.mutants import (
     run_mutants,
 )
 from validation.mutants.controls import positive_controls
-from validation.mutants.kinds import instead, patched
+from validation.mutants.kinds import Verdict, instead, patched
 from validation.mutants.subjects import token_ids
+from validation.mutants.trials import TRIALS
 from validation.properties import Finding, Implementation
 from validation.report.document import Check, Document, Note, Part, Table
 
@@ -53,7 +53,7 @@ def test_true_implementation_passes_by_a_wide_margin(trial: Trial, subjects: Sub
 @pytest.mark.parametrize("mutant", MUTANTS, ids=BY_NAME)
 def test_mutant_is_killed_by_its_trial_alone(mutant: Mutant, subjects: Subjects) -> None:
     outcome = put_to(TRIALS[mutant.trial], mutant, subjects)
-    assert outcome.verdict == "killed", outcome
+    assert outcome.verdict == Verdict.KILLED, outcome
     assert outcome.found is not None
     assert outcome.found.error >= 100 * outcome.found.bound
 
@@ -70,7 +70,7 @@ def test_every_trial_has_a_mutant_to_kill() -> None:
 
 def test_random_models_have_sharp_rows(subjects: Subjects) -> None:
     judged = subjects.judged
-    small = oracle.forward(subjects.small, token_ids(subjects.small, 13, 3)).attention
+    small = oracle.forward(subjects.small, subjects.ids).attention
     second = judged.stages["attention"][..., judged.mask, :]
     for rows in (small, second):
         assert (rows.max(axis=-1).mean(axis=(1, 2)) > 0.5).all()
@@ -88,7 +88,7 @@ def test_a_mutant_that_changes_nothing_survives_and_fails(trial: str, subjects: 
     family = "forward" if "PyTorch" in trial else "measure"
     killed = put_to(TRIALS["‖v‖ by loops"], replace(BY_NAME["norm of [CLS] 0"], family=family), subjects)
     survivor = put_to(TRIALS[trial], Mutant("nothing changed", family, trial, no_change), subjects)
-    assert survivor.verdict == "SURVIVED"
+    assert survivor.verdict == Verdict.SURVIVED
     parts = report_outcomes([killed, survivor])
     found = check(parts, f"mutants_{family}_killed")
     assert not found.ok
@@ -99,7 +99,7 @@ def test_a_mutant_that_changes_nothing_survives_and_fails(trial: str, subjects: 
 def test_a_trial_that_fails_the_true_code_kills_nothing(subjects: Subjects) -> None:
     blind = Trial("always fails", lambda implementation, given: Finding("no", 1.0, 0.0))
     outcome = put_to(blind, BY_NAME["norms squared"], subjects)
-    assert outcome.verdict == "BLIND"
+    assert outcome.verdict == Verdict.BLIND
     found = check(report_outcomes([outcome]), "mutants_measure_killed")
     assert not found.ok
     assert found.found == "0 of 1 killed; check fails the true code: norms squared"
@@ -136,7 +136,10 @@ def test_without_pytorch_forward_mutants_are_not_run(monkeypatch: pytest.MonkeyP
 def test_a_survivor_fails_even_beside_mutants_not_run() -> None:
     finding = Finding("law", 0.0, 0.0)
     mutant = BY_NAME["mask ignored"]
-    outcomes = [Outcome(mutant, "not run", why="no torch"), Outcome(mutant, "SURVIVED", finding, finding)]
+    outcomes = [
+        Outcome(mutant, Verdict.NOT_RUN, why="no torch"),
+        Outcome(mutant, Verdict.SURVIVED, finding, finding),
+    ]
     parts = report_outcomes(outcomes)
     assert not check(parts, "mutants_forward_killed").ok
     assert any(isinstance(part, Note) and part.key == "not_run" for part in parts)
@@ -159,7 +162,7 @@ def test_patched_puts_everything_back() -> None:
 def test_a_dropped_key_bias_is_invisible_in_rows(subjects: Subjects) -> None:
     """Why that mutant is put to the scores: for rows it is no mutant at all."""
     wrong = BY_NAME["key bias dropped"].apply(Implementation())
-    ids = token_ids(subjects.small, 13, 3)
+    ids = subjects.ids
     true, mutant = oracle.forward(subjects.small, ids), wrong.forward(subjects.small, ids)
     np.testing.assert_allclose(mutant.attention, true.attention, rtol=0, atol=1e-12)
     assert np.abs(mutant.scores - true.scores).max() > 0.1

@@ -139,6 +139,11 @@ def test_ratio_by_definition(case: Case) -> None:
     laws.ratio_by_definition(ORACLE, case.norm, case.sink_mask, seen).require()
 
 
+def test_ratio_without_any_key() -> None:
+    for visible in (None, np.zeros(0, bool), np.zeros((3, 0), bool)):
+        assert ORACLE.value_norm_ratio(np.zeros((2, 0)), np.zeros(0, bool), visible).shape == (2, 0)
+
+
 @quick
 @given(cases())
 def test_results_are_float64_or_wider(case: Case) -> None:

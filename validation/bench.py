@@ -47,7 +47,7 @@ class Paired(NamedTuple):
 
     @property
     def ratios(self) -> Array:
-        """first / second of each pair, (pair,): a slow moment of the machine hits both sides of a pair."""
+        """The first over the second of each pair, (pair,): a slow moment hits both sides of a pair."""
         return self.first / self.second
 
     @property
@@ -62,9 +62,7 @@ class Paired(NamedTuple):
         return float(low), float(high)
 
 
-def paired(
-    first: Callable[[], Any], second: Callable[[], Any], repeats: int = 15, warmup: int = 2
-) -> Paired:
+def paired(first: Callable[[], Any], second: Callable[[], Any], repeats: int = 15, warmup: int = 2) -> Paired:
     """Time two calls in turns, in this process: `warmup` untimed pairs, then `repeats` timed ones.
 
     Every second pair runs in the other order, so that neither always finds the other's caches. Fewer than one
@@ -121,9 +119,9 @@ def forward_ratios(
 ) -> Table:
     """The oracle's float32 forward pass over transformers', eager with attention rows, at each length.
 
-    Both run the same random token ids under the same number of threads; torch keeps no gradient. The oracle is
-    timed as it is called by default (scores, values and norms kept as well) and with the rows alone. Where
-    the rows disagree with PyTorch's by more than their bound nothing is timed, and the cells stay empty.
+    Both run the same random token ids under the same number of threads; torch keeps no gradient. The oracle
+    is timed as it is called by default (scores, values and norms kept as well) and with the rows alone.
+    Where a stage disagrees with PyTorch's by more than its bound nothing is timed, and the cells stay empty.
     """
     names = ("torch-float32", "oracle-float32")
     narrow = model.astype("float32")
@@ -139,8 +137,8 @@ def forward_ratios(
             tally.add(theirs(batch)[0], ours(batch)[0], batch.mask[0])
             error = tally.stages["attention"].max_absolute
             calls = {
-                "all": lambda ids=ids: forward(narrow, ids),
-                "rows alone": lambda ids=ids: forward(narrow, ids, keep=("attention",)),
+                "all": lambda ids=ids: forward(narrow, ids, sink="none"),
+                "rows alone": lambda ids=ids: forward(narrow, ids, sink="none", keep=("attention",)),
             }
             for which, (kept, call) in enumerate(calls.items()):
                 progress(f"timing the forward pass, {length} tokens", 2 * index + which, 2 * len(lengths))

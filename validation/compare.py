@@ -51,10 +51,10 @@ def compare(
 ) -> Comparison:
     """Compare two arrays of one shape, in float64 (longdouble where one of them is longdouble or integer).
 
-    A value is within its bound when |found - expected| <= absolute + relative * scale, with `scale` = |expected|
-    unless an array that broadcasts is given (a row's norm, say); without any bound values must be equal.
-    `same_dtype` asks for equal dtypes too. Infinities of one sign are equal, and so are NaN. Two arrays of one
-    shape without elements are equal. Whatever fails first is the message; nothing after it is measured.
+    A value is within its bound when |found - expected| <= absolute + relative * scale, where `scale` is
+    |expected| unless an array that broadcasts is given (a row's norm, say); without any bound values must be
+    equal. `same_dtype` asks for equal dtypes too. Infinities of one sign are equal, and so are NaN, and two
+    arrays of one shape without elements. What fails first is the message; nothing after it is measured.
     """
     first, second = as_array("expected", expected), as_array("found", found)
     if first.shape != second.shape:
@@ -80,20 +80,20 @@ def compare(
     used = _over(error, allowed)
     place = _place(used if absolute or relative else error)
     within = bool((error <= allowed).all())
-    steps = error / _spacing(size, coarse)
-    e, f, ulps, largest = first[place], second[place], float(steps[place]), float(error.max())
+    steps = _over(error, _spacing(size, coarse))
+    e, f, ulps, largest = first[place], second[place], float(steps[place]), error.max()
     message = (
         f"{'within' if within else 'outside'} its bound: worst at {place}, expected {e!s}, found {f!s}, "
-        f"{ulps:.3g} ULPs of {coarse}; largest error {largest:.3g}"
+        f"{ulps:.3g} ULPs of {coarse}; largest error {float(largest):.3g}"
     )
     return Comparison(
         shape_ok=True,
         dtype_ok=True,
         special_ok=True,
-        max_absolute=largest,
+        max_absolute=float(largest),
         max_relative=float(_over(error, size).max()),
         max_ulps=float(steps.max()),
-        rms=largest * float(np.sqrt(np.square(error / largest).sum() / finite.sum())),
+        rms=float(largest * np.sqrt(np.square(error / largest).sum() / finite.sum())),
         worst=place,
         expected=float(e),
         found=float(f),
@@ -134,7 +134,7 @@ def _spacing(size: Array, coarse: np.dtype[Any]) -> Array:
 
 
 def _over(error: Array, allowed: Array) -> Array:
-    """error / allowed, with 0 / 0 = 0: an error of nothing needs no allowance."""
+    """The quotient, infinite past the largest float; 0 / 0 = 0, as no error needs no allowance."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(error == 0, 0, error / allowed)
 

@@ -61,10 +61,10 @@ def diff(
     stages = tuple(tally.stages.values())
     lengths = sorted({len(tokens) for tokens in ids})
     notes = [
-        f"{len(ids)} texts, {skipped} more without tokens were skipped" if skipped else f"{len(ids)} texts",
+        f"texts: {len(ids)}" + (f", and {skipped} without tokens skipped" if skipped else ""),
         f"T tokens a text: {lengths[0]}" + (f" to {lengths[-1]}" if len(lengths) > 1 else ""),
         "worst at: x text, L layer, H head, t token, q query, k key, d entry of a vector, all from 0",
-        "the error at that place is the largest part of its bound, which is bound times what stands under times",
+        "the error there is the largest part of what it may be: the bound times what stands under times",
         "max rel and ULPs are large where a value is near zero",
     ]
     if np.finfo(np.longdouble).eps == np.finfo(np.float64).eps:

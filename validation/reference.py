@@ -24,7 +24,7 @@ Array = NDArray[Any]
 STAGES = ("embeddings", "queries", "keys", "values", "scores", "attention", "hidden_states")
 """What `Reference.run` returns, in the order of computation."""
 
-_PROBES, _PROBE_LENGTH, _GROWTHS = 3, 29, 60  # what random_bert looks at, and how long it tries
+_PROBES, _PROBE_LENGTH, _GROWTHS = 3, 61, 60  # what random_bert looks at, and how long it tries
 
 
 class Reference:
@@ -72,10 +72,10 @@ class Reference:
     ) -> dict[str, Array]:
         """Run a batch; every argument is (batch, token), `mask` is True at real tokens.
 
-        Returns the stages that `keep` names, batch first: "embeddings" (batch, token, d_model); "queries", "keys",
-        "values" (batch, layer, head, token, d_head); "scores", "attention" (batch, layer, head, query, key);
-        "hidden_states" (batch, layer + 1, token, d_model). Scores are what their softmax is given, so padding
-        keys stand at their own large negative number, and padding queries attend like any other.
+        Returns the stages that `keep` names, batch first: "embeddings" (batch, token, d_model); "queries",
+        "keys", "values" (batch, layer, head, token, d_head); "scores", "attention" (batch, layer, head, query,
+        key); "hidden_states" (batch, layer + 1, token, d_model). Scores are what their softmax is given, so
+        padding keys stand at a large negative number of theirs, and padding queries attend like any other.
         Without `position_ids` they count from 0 at the first column, padding or not.
         """
         kept = set(keep)
@@ -99,7 +99,7 @@ class Reference:
             if len(found[name]) != wanted:
                 raise Unavailable(
                     f"reference: {len(found[name])} arrays of {name} came out of transformers where {wanted} "
-                    f"belong, so this release cannot be compared with. Install another within sinkscope[reference]."
+                    f"belong, so this release cannot be compared with. Install another transformers."
                 )
             parts = [tensor.detach().numpy() for tensor in found[name]]
             if name in ("queries", "keys", "values"):
@@ -108,7 +108,7 @@ class Reference:
         return stages
 
     def caller(self, token_ids: Any) -> Callable[[], Any]:
-        """A function that runs the plain forward pass, attention rows included, and nothing of ours: to time."""
+        """A function that runs their plain forward pass, attention rows included: something to time."""
         torch, _ = _libraries()
         arguments, network = self._arguments(token_ids, None, None, None), self._network
 
@@ -152,10 +152,10 @@ class Reference:
 def random_bert(directory: str | os.PathLike[str], seed: int, **config: Any) -> Path:
     """Write a randomly initialised BERT into `directory`, with real files, and return it.
 
-    `config` overrides transformers' BertConfig fields. Every parameter is redrawn from `seed`: biases, matrices and
-    tables normal with spread 0.5 (a fifth of that for matrices that write into the residual stream, or all
-    tokens become alike within three layers), norm weights uniform from 0.5 to 1.5. Then, layer by layer,
-    the queries grow by quarters until the mean largest weight of a row exceeds 0.5 on three probe texts.
+    `config` overrides transformers' BertConfig fields. Every parameter is redrawn from `seed`: biases,
+    matrices and tables normal with spread 0.5 (a fifth of that for matrices that write into the residual
+    stream, or all tokens become alike within three layers), norm weights uniform from 0.5 to 1.5. Then, layer
+    by layer, the queries grow by quarters until the mean largest weight of a row exceeds 0.5 on probe texts.
     """
     torch, transformers = _libraries()
     sizes = {
@@ -230,7 +230,8 @@ def _libraries() -> tuple[Any, Any]:
         import transformers
     except ImportError as error:
         raise Unavailable(
-            f'The reference needs torch and transformers ({error}). Install them: pip install "sinkscope[reference]"'
+            f"The reference needs torch and transformers ({error}). "
+            'Install them: pip install "sinkscope[reference]"'
         ) from error
     return torch, transformers
 

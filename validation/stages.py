@@ -82,7 +82,7 @@ def single(token_ids: Sequence[int] | Array) -> Batch:
 
 
 def precision_of(implementation: str) -> str:
-    """ "float32", "float64" or "longdouble"; an unknown implementation raises InputError."""
+    """The part after the dash: float32, float64 or longdouble; an unknown name raises InputError."""
     if implementation not in IMPLEMENTATIONS:
         known = ", ".join(IMPLEMENTATIONS)
         reject("implementation", expected=known, found=implementation, todo="Name one of them.")
@@ -123,7 +123,9 @@ def _oracle(model: Model) -> Run:
     keep = (*STAGES[1:], *DERIVED)
 
     def run(batch: Batch) -> list[dict[str, Array]]:
-        traces = forward_batch(model, batch.token_ids, batch.mask, token_types=batch.token_types, keep=keep)
+        traces = forward_batch(
+            model, batch.token_ids, batch.mask, token_types=batch.token_types, sink="none", keep=keep
+        )
         stages = [{name: getattr(trace, name) for name in keep} for trace in traces]
         return [{"embeddings": found["hidden_states"][0], **found} for found in stages]
 

@@ -55,7 +55,7 @@ class Stage:
 
     @property
     def place(self) -> str:
-        """The worst place in letters: x text, L layer, H head, t token, q query, k key, d the vector's entry."""
+        """The worst place in letters: x text, L layer, H head, t token, q query, k key, d entry."""
         return " ".join(f"{_LETTERS.get(axis, 'd')}{index}" for axis, index in self.worst.items())
 
 
@@ -71,7 +71,9 @@ class Tally:
 
     def add(self, expected: Mapping[str, Array], found: Mapping[str, Array], mask: NDArray[np.bool_]) -> None:
         """Compare two runs of the next text; stages that one side lacks are dropped from `stages`."""
-        self.stages = {name: stage for name, stage in self.stages.items() if name in expected and name in found}
+        self.stages = {
+            name: stage for name, stage in self.stages.items() if name in expected and name in found
+        }
         for name, stage in self.stages.items():
             self._describe(stage, expected[name], found[name], len(mask))
         bounds = {name: stage.bound for name, stage in self.stages.items()}
@@ -107,10 +109,10 @@ def bounds_for(first: str, second: str) -> dict[str, Bound]:
     """The bound of every stage for a pair of implementations, set by the less precise of the two.
 
     Attention rows, absolute: 1e-5 where one side is float32, 1e-12 where the least is float64. Scores stand
-    against the largest |score| of their head, vectors against their norm, each by the same number. A product of
-    length n adds about u sqrt(n) of the row's norm (u the unit roundoff, errors of random sign), and products
-    in sequence add in quadrature: six a layer of length 384 over six layers give sqrt(384 * 36) u = 118 u, which
-    is 7e-6 in float32 and 1.3e-14 in float64.
+    against the largest |score| of their head, vectors against their norm, each by the same number. A product
+    of length n adds about u sqrt(n) of the row's norm (u the unit roundoff, errors of random sign), and
+    products in sequence add in quadrature: six a layer of length 384 over six layers give
+    sqrt(384 * 36) u = 118 u, which is 7e-6 in float32 and 1.3e-14 in float64.
     """
     coarse = precision_of(truer(first, second)[1])
     return {name: Bound(_LIMITS[coarse], of) for name, of in _UNITS.items()}
@@ -130,16 +132,19 @@ def compare_stages(
     for stage, layer in _steps(len(expected["hidden_states"]) - 1):
         if stage not in bounds:
             continue
-        bound, whole = bounds[stage], (expected[stage], found[stage])
+        bound, whole = bounds[stage], tuple(side[stage] for side in (expected, found))
         if whole[0].shape != whole[1].shape:
-            yield stage, layer, compare(*whole)
+            yield stage, layer, compare(whole[0], whole[1])
             continue
-        # entry 0 of the hidden states is the embeddings
-        index = 0 if layer is None else layer + (stage == "hidden_states")
+        if stage == "hidden_states":  # entry 0 stands before the first layer
+            whole = tuple(array[0 if layer is None else layer + 1] for array in whole)
+        elif layer is not None:
+            whole = tuple(array[layer] for array in whole)
         tokens = tuple(axis for axis, name in enumerate(AXES[stage]) if name in ("token", "query", "key"))
-        pair = [_pick(array if layer is None else array[index], mask, tokens) for array in whole]
+        pair = [_pick(array, mask, tokens) for array in whole]
         result = compare(
-            *pair,
+            pair[0],
+            pair[1],
             absolute=bound.limit if bound.of == "1" else None,
             relative=None if bound.of == "1" else bound.limit,
             scale=_scale(pair[0], bound.of),
@@ -149,6 +154,7 @@ def compare_stages(
 
 def _steps(n_layers: int) -> Iterator[tuple[str, int | None]]:
     yield "embeddings", None
+    yield "hidden_states", None
     for layer in range(n_layers):
         for stage in AXES:
             if stage != "embeddings":

@@ -3,11 +3,9 @@
 from validation.mutants.kinds import Mutant, Outcome, Trial, put_to
 from validation.mutants.run import MUTANTS, report_outcomes, run_mutants
 from validation.mutants.subjects import Subjects, random_model
-from validation.mutants.trials import TRIALS
 
 __all__ = [
     "MUTANTS",
-    "TRIALS",
     "Mutant",
     "Outcome",
     "Subjects",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -13,9 +14,16 @@ from oracle import Unavailable
 from validation.mutants.subjects import Subjects
 from validation.properties import Finding, Implementation
 
-__all__ = ["Mutant", "Outcome", "Trial", "instead", "patched", "put_to"]
+__all__ = ["Mutant", "Outcome", "Trial", "Verdict", "instead", "patched", "put_to"]
 
-KILLED, SURVIVED, NOT_RUN, BLIND = "killed", "SURVIVED", "not run", "BLIND"
+
+class Verdict(StrEnum):
+    """What became of a mutant; see `put_to`."""
+
+    KILLED = "killed"
+    SURVIVED = "SURVIVED"
+    BLIND = "BLIND"
+    NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Outcome:
     """What a mutant's trial said of the true implementation and of the mutant; None where it was not run."""
 
     mutant: Mutant
-    verdict: str
+    verdict: Verdict
     true: Finding | None = None
     found: Finding | None = None
     why: str = ""
@@ -58,8 +66,8 @@ def put_to(trial: Trial, mutant: Mutant, subjects: Subjects) -> Outcome:
         true = trial.run(Implementation(), subjects)
         found = trial.run(mutant.apply(Implementation()), subjects)
     except Unavailable as error:
-        return Outcome(mutant, NOT_RUN, why=str(error))
-    verdict = BLIND if not true.ok else SURVIVED if found.ok else KILLED
+        return Outcome(mutant, Verdict.NOT_RUN, why=str(error))
+    verdict = Verdict.BLIND if not true.ok else Verdict.SURVIVED if found.ok else Verdict.KILLED
     return Outcome(mutant, verdict, true, found)
 
 

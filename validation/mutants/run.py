@@ -7,7 +7,7 @@ from typing import Any
 
 from oracle import Model
 from validation.mutants.controls import positive_controls
-from validation.mutants.kinds import BLIND, KILLED, NOT_RUN, SURVIVED, Mutant, Outcome, put_to
+from validation.mutants.kinds import Mutant, Outcome, Verdict, put_to
 from validation.mutants.of_forward import FORWARD_MUTANTS
 from validation.mutants.of_measure import MEASURE_MUTANTS
 from validation.mutants.of_norms import NORM_MUTANTS
@@ -72,19 +72,19 @@ def report_outcomes(outcomes: Sequence[Outcome]) -> tuple[Part, ...]:
 
 
 def _verdict(family: str, words: str, outcomes: Sequence[Outcome]) -> list[Part]:
-    run = [outcome for outcome in outcomes if outcome.verdict != NOT_RUN]
-    alive = [outcome for outcome in run if outcome.verdict != KILLED]
+    run = [outcome for outcome in outcomes if outcome.verdict != Verdict.NOT_RUN]
+    alive = [outcome for outcome in run if outcome.verdict != Verdict.KILLED]
     missing = len(outcomes) - len(run)
     parts: list[Part] = []
     if alive or not missing:
         found = f"{len(run) - len(alive)} of {len(outcomes)} killed"
-        for verdict, what in ((SURVIVED, "survived"), (BLIND, "check fails the true code")):
+        for verdict, what in ((Verdict.SURVIVED, "survived"), (Verdict.BLIND, "check fails the true code")):
             names = [outcome.mutant.name for outcome in alive if outcome.verdict == verdict]
             found += f"; {what}: {', '.join(names)}" if names else ""
         expected = f"every mutant of {words} is killed by its own check"
         parts.append(Check(f"mutants_{family}_killed", expected, found, not alive))
     if missing:
-        why = next(outcome.why for outcome in outcomes if outcome.verdict == NOT_RUN)
+        why = next(outcome.why for outcome in outcomes if outcome.verdict == Verdict.NOT_RUN)
         text = (
             f"NOT RUN: {missing} of {len(outcomes)} mutants of {words}, so nothing is claimed of them. {why}"
         )
@@ -95,4 +95,4 @@ def _verdict(family: str, words: str, outcomes: Sequence[Outcome]) -> list[Part]
 def _cells(outcome: Outcome) -> tuple[Any, ...]:
     bound = outcome.true.bound if outcome.true else None
     errors = [finding.error if finding else None for finding in (outcome.true, outcome.found)]
-    return (outcome.mutant.name, outcome.mutant.trial, bound, *errors, outcome.verdict)
+    return (outcome.mutant.name, outcome.mutant.trial, bound, *errors, outcome.verdict.value)

@@ -16,14 +16,14 @@ from oracle.loading import load_model
 from oracle.model import Embeddings, Layer, Linear, Norm
 from validation.texts import SENTENCES
 
-__all__ = ["Judged", "Rows", "Subjects", "random_model"]
+__all__ = ["Judged", "Rows", "Subjects", "Text", "random_model", "token_ids"]
 
 Array = NDArray[Any]
 
-SEED = 4
+_SEED = 4
 # Prime sizes that all differ, so that no axis passes for another; large weights, so that rows are sharp.
-LAYERS, HEADS, D_HEAD, D_FF, TOKENS, PADDING = 3, 5, 7, 23, 13, 2
-UNITS = (
+_LAYERS, _HEADS, _D_HEAD, _D_FF, _TOKENS, _PADDING = 3, 5, 7, 23, 13, 2
+_UNITS = (
     Unit("[CLS]", "sink", (0,)),
     Unit("one", "word", (1,)),
     Unit("pieces", "word", (2, 3, 4)),
@@ -49,6 +49,13 @@ class Rows(NamedTuple):
         return self.attention[..., seen], self.sink_mask[seen], self.norm[..., seen]
 
 
+class Text(NamedTuple):
+    """Rows of a text in pieces, by weighting, each (layer, head, query, key), and its units."""
+
+    weights: dict[str, Array]
+    units: tuple[Unit, ...]
+
+
 class Judged(NamedTuple):
     """A model, what it was given, and what PyTorch made of the same weights."""
 
@@ -69,36 +76,46 @@ class Subjects:
     @cached_property
     def rows(self) -> Rows:
         """Seeded attention rows; three kinds of norm ratios occur (below, near and above one)."""
-        rng = np.random.default_rng(SEED)
-        real = TOKENS - PADDING
-        attention = np.exp(rng.normal(0, 2, (2, HEADS, TOKENS, TOKENS)))
+        rng = np.random.default_rng(_SEED)
+        real = _TOKENS - _PADDING
+        attention = np.exp(rng.normal(0, 2, (2, _HEADS, _TOKENS, _TOKENS)))
         attention /= attention[..., :real].sum(axis=-1, keepdims=True)
-        norm = rng.uniform(0.2, 3, (2, HEADS, TOKENS))
-        keys = np.arange(TOKENS)
+        norm = rng.uniform(0.2, 3, (2, _HEADS, _TOKENS))
+        keys = np.arange(_TOKENS)
         return Rows(attention, np.isin(keys, (0, real - 1)), norm, keys < real)
 
     @cached_property
     def heads(self) -> tuple[Array, Array, Array]:
         """Rows (head, query, key), values (head, key, d_head) and W_O of one layer."""
-        rng = np.random.default_rng(SEED + 1)
-        attention = np.exp(rng.normal(0, 2, (HEADS, TOKENS, TOKENS)))
-        values, width = rng.normal(0, 1, (HEADS, TOKENS, D_HEAD)), HEADS * D_HEAD
+        rng = np.random.default_rng(_SEED + 1)
+        attention = np.exp(rng.normal(0, 2, (_HEADS, _TOKENS, _TOKENS)))
+        values, width = rng.normal(0, 1, (_HEADS, _TOKENS, _D_HEAD)), _HEADS * _D_HEAD
         return attention / attention.sum(axis=-1, keepdims=True), values, rng.normal(0, 0.5, (width, width))
 
     @cached_property
-    def words(self) -> dict[str, Array]:
-        """Rows of a text of the words in UNITS, by attention and weighted."""
-        rng = np.random.default_rng(SEED + 2)
-        count = UNITS[-1].tokens[-1] + 1
-        attention = np.exp(rng.normal(0, 2, (2, HEADS, count, count)))
+    def words(self) -> Text:
+        """A text of words of one to three pieces, punctuation and two sinks."""
+        rng = np.random.default_rng(_SEED + 2)
+        count = _UNITS[-1].tokens[-1] + 1
+        attention = np.exp(rng.normal(0, 2, (2, _HEADS, count, count)))
         attention /= attention.sum(axis=-1, keepdims=True)
-        norm = rng.uniform(0.2, 3, (2, HEADS, count))
-        return {"attention": attention, "value_norm": weighted_rows(attention, norm)}
+        norm = rng.uniform(0.2, 3, (2, _HEADS, count))
+        return Text({"attention": attention, "value_norm": weighted_rows(attention, norm)}, _UNITS)
 
     @cached_property
     def small(self) -> Model:
         """A small model drawn without PyTorch, in float64."""
-        return random_model(SEED)
+        return random_model(_SEED)
+
+    @cached_property
+    def ids(self) -> list[int]:
+        """Token ids for the small model, (token,)."""
+        return token_ids(self.small, _TOKENS, _SEED)
+
+    @cached_property
+    def mask(self) -> NDArray[np.bool_]:
+        """Which of as many tokens are real, (token,): padding stands on the right."""
+        return np.arange(_TOKENS) < _TOKENS - _PADDING
 
     @cached_property
     def traces(self) -> list[Trace]:
@@ -109,7 +126,7 @@ class Subjects:
         elif self.model.tokenizer is not None:
             texts = SENTENCES
         else:
-            texts = [token_ids(self.model, TOKENS, seed) for seed in range(3)]
+            texts = [token_ids(self.model, _TOKENS, seed) for seed in range(3)]
         sink = "special" if self.model.config.sink_ids else "first"
         return [forward(self.model, text, sink=sink, keep=("attention", "value_norm")) for text in texts]
 
@@ -126,11 +143,11 @@ class Subjects:
             from validation.reference import Reference, random_bert
 
             with TemporaryDirectory() as directory:
-                random_bert(directory, SEED)
+                random_bert(directory, _SEED)
                 model = load_model(directory, dtype="float64")
-                ids = np.array(token_ids(model, TOKENS, SEED))
-                mask = np.arange(TOKENS) < TOKENS - PADDING
-                types = (np.arange(TOKENS) >= TOKENS // 2).astype(np.int64)
+                ids = np.array(token_ids(model, _TOKENS, _SEED))
+                mask = self.mask
+                types = (np.arange(_TOKENS) >= _TOKENS // 2).astype(np.int64)
                 stages = Reference.load(directory, "float64").run(ids[None], mask[None], types[None])
         except Unavailable as error:
             return error
@@ -153,7 +170,7 @@ def random_model(seed: int) -> Model:
     one, or tokens become alike from layer to layer and rows lose their peaks.
     """
     rng = np.random.default_rng(seed)
-    width, vocabulary, positions = HEADS * D_HEAD, 31, 19
+    width, vocabulary, positions = _HEADS * _D_HEAD, 31, 19
 
     def linear(d_in: int, d_out: int, spread: float = 0.5) -> Linear:
         return Linear(rng.normal(0, spread, (d_in, d_out)), rng.normal(0, spread, d_out))
@@ -170,19 +187,19 @@ def random_model(seed: int) -> Model:
             value=linear(width, width),
             output=linear(width, width, 0.15),
             attention_norm=norm(),
-            up=linear(width, D_FF),
-            down=linear(D_FF, width, 0.15),
+            up=linear(width, _D_FF),
+            down=linear(_D_FF, width, 0.15),
             output_norm=norm(),
         )
-        for _ in range(LAYERS)
+        for _ in range(_LAYERS)
     )
     config = ModelConfig(
         family="bert",
-        n_layers=LAYERS,
-        n_heads=HEADS,
+        n_layers=_LAYERS,
+        n_heads=_HEADS,
         d_model=width,
-        d_head=D_HEAD,
-        d_ff=D_FF,
+        d_head=_D_HEAD,
+        d_ff=_D_FF,
         vocab_size=vocabulary,
         max_positions=positions,
         activation="gelu",

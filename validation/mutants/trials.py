@@ -8,13 +8,13 @@ import numpy as np
 
 from validation import properties as laws
 from validation.mutants.kinds import Trial
-from validation.mutants.subjects import PADDING, TOKENS, UNITS, Subjects, token_ids
+from validation.mutants.subjects import Subjects
 from validation.properties import Finding, Implementation, deviation, size_of
 
 __all__ = ["TRIALS"]
 
-STAGE_BOUND = 1e-12  # float64 against a float64 reference; see DEFINITIONS, "Numbers to hold ..."
-UNMOVED = 0.01
+_STAGE_BOUND = 1e-12  # float64 against a float64 reference; see DEFINITIONS, "Numbers to hold ..."
+_UNMOVED = 0.01
 
 
 def _norms_matter(implementation: Implementation, subjects: Subjects) -> Finding:
@@ -25,7 +25,7 @@ def _norms_matter(implementation: Implementation, subjects: Subjects) -> Finding
         weighted = implementation.sink_share(trace.attention, trace.sink_mask, trace.value_norm)
         inside = (plain > 0) & (plain < 1)
         same, total = same + int((plain == weighted)[inside].sum()), total + int(inside.sum())
-    return Finding("rows that norms leave unmoved", same / total if total else float("inf"), UNMOVED)
+    return Finding("rows that norms leave unmoved", same / total if total else float("inf"), _UNMOVED)
 
 
 def _rows_close(implementation: Implementation, subjects: Subjects) -> Finding:
@@ -53,24 +53,18 @@ def _stage(name: str) -> Callable[[Implementation, Subjects], Finding]:
             wanted, found = (array[..., mask, :] for array in (wanted, found))
             size = np.linalg.norm(wanted, axis=-1, keepdims=True)
         gap = deviation(found, wanted, size)
-        return Finding(f"{name} against PyTorch", gap[0], STAGE_BOUND, gap[1])
+        return Finding(f"{name} against PyTorch", gap[0], _STAGE_BOUND, gap[1])
 
     return run
 
 
 def _padding(left: bool) -> Callable[[Implementation, Subjects], Finding]:
     def run(implementation: Implementation, subjects: Subjects) -> Finding:
-        ids = token_ids(subjects.small, TOKENS - PADDING, seed=3)
-        return laws.padded_run_is_plain_run(implementation, subjects.small, ids, PADDING, left)
+        ids = np.array(subjects.ids)[subjects.mask]
+        padding = len(subjects.mask) - len(ids)
+        return laws.padded_run_is_plain_run(implementation, subjects.small, ids, padding, left)
 
     return run
-
-
-def _rows_of_a_trace(implementation: Implementation, subjects: Subjects) -> Finding:
-    mask = np.arange(TOKENS) < TOKENS - PADDING
-    return laws.rows_of_a_trace(
-        implementation, subjects.small, token_ids(subjects.small, TOKENS, seed=3), mask
-    )
 
 
 _ALL = (
@@ -89,27 +83,31 @@ _ALL = (
     ),
     Trial(
         "key order is free",
-        lambda i, s: laws.key_order_is_free(i, *s.rows[:3], np.roll(np.arange(TOKENS), 5), s.rows.visible),
+        lambda i, s: laws.key_order_is_free(
+            i, *s.rows[:3], np.roll(np.arange(len(s.mask)), 5), s.rows.visible
+        ),
     ),
-    Trial("padding is free", lambda i, s: laws.padding_is_free(i, *s.rows.real(), PADDING)),
+    Trial("padding is free", lambda i, s: laws.padding_is_free(i, *s.rows.real(), 2)),
     Trial("ratio by loops", lambda i, s: laws.ratio_by_definition(i, s.rows.norm, *s.rows[1::2])),
     Trial("‖a f‖ = a ‖f‖", lambda i, s: laws.norm_commutes_with_weight(i, *s.heads)),
     Trial("head sum by loops", lambda i, s: laws.head_sum_by_definition(i, *s.heads)),
     Trial(
         "words by loops",
-        lambda i, s: laws.words_by_definition(i, s.words["value_norm"], [u.tokens for u in UNITS]),
+        lambda i, s: laws.words_by_definition(
+            i, s.words.weights["value_norm"], [u.tokens for u in s.words.units]
+        ),
     ),
-    Trial("opened rows by loops", lambda i, s: laws.rows_opened_by_definition(i, s.words, UNITS)),
+    Trial("opened rows by loops", lambda i, s: laws.rows_opened_by_definition(i, *s.words)),
     Trial(
         "‖v‖ by loops",
-        lambda i, s: laws.value_norm_by_definition(i, s.small, token_ids(s.small, TOKENS, seed=3)),
+        lambda i, s: laws.value_norm_by_definition(i, s.small, s.ids),
     ),
     Trial(
         "‖v W_O‖ by loops",
-        lambda i, s: laws.transformed_norm_by_definition(i, s.small, token_ids(s.small, TOKENS, seed=3)),
+        lambda i, s: laws.transformed_norm_by_definition(i, s.small, s.ids),
     ),
     Trial("norms move real rows", _norms_matter),
-    Trial("rows of a trace", _rows_of_a_trace),
+    Trial("rows of a trace", lambda i, s: laws.rows_of_a_trace(i, s.small, s.ids, s.mask)),
     Trial("padding, right", _padding(left=False)),
     Trial("padding, left", _padding(left=True)),
     Trial("PyTorch: embeddings", _stage("embeddings")),

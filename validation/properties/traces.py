@@ -21,10 +21,10 @@ __all__ = [
 
 Array = NDArray[Any]
 
-KEPT = ("scores", "attention", "values", "value_norm", "transformed_norm", "hidden_states")
+_KEPT = ("scores", "attention", "values", "value_norm", "transformed_norm", "hidden_states")
 # Two runs of different shape round differently in BLAS, and every layer amplifies that: 4096 epsilon is
 # 1e-12 in float64, the bound that attention rows have against another implementation.
-RUN_EPSILONS = 4096
+_RUN_EPSILONS = 4096
 
 
 def rows_of_a_trace(
@@ -52,10 +52,10 @@ def padded_run_is_plain_run(
     extra = np.full(padding, model.config.pad_id or 0)
     padded = np.concatenate([extra, ids] if left else [ids, extra])
     real = np.concatenate([extra != extra, ids == ids] if left else [ids == ids, extra != extra])
-    plain = implementation.forward(model, ids, keep=KEPT)
-    other = implementation.forward(model, padded, mask=real, keep=KEPT)
+    plain = implementation.forward(model, ids, keep=_KEPT)
+    other = implementation.forward(model, padded, mask=real, keep=_KEPT)
     gap = (0.0, "")
-    for name in KEPT:
+    for name in _KEPT:
         wanted, found = getattr(plain, name), getattr(other, name)
         found = found[:, real] if name == "hidden_states" else found[:, :, real]
         if name in ("scores", "attention"):
@@ -63,7 +63,7 @@ def padded_run_is_plain_run(
         size = 1.0 if name == "attention" else size_of(wanted)
         gap = max(gap, deviation(found, wanted, size))
     side = "left" if left else "right"
-    bound = RUN_EPSILONS * float(np.finfo(model.dtype).eps)
+    bound = _RUN_EPSILONS * float(np.finfo(model.dtype).eps)
     return Finding(f"padding on the {side} changes nothing", gap[0], bound, gap[1])
 
 

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import naive
+import numpy as np
+import pytest
+from oracle_models import random_model
+
+from oracle.attention import attend, split_heads, transformed_gram, transformed_vectors, visible_keys
+
+HEADS, D_HEAD, D_MODEL, TOKENS = 3, 5, 13, 7
+
+
+@pytest.fixture(scope="module")
+def layer():
+    return random_model(11, n_layers=1).layers[0]
+
+
+def run(layer, x, mask=None, dtype="float64"):
+    count = len(x)
+    visible = visible_keys(np.ones(count, bool) if mask is None else np.asarray(mask, bool))
+    scores, attention = (np.full((HEADS, count, count), np.nan, dtype) for _ in range(2))
+    return attend(x, layer, HEADS, visible, scores, attention)
+
+
+def tokens(count=TOKENS, seed=12):
+    return np.random.default_rng(seed).standard_normal((count, D_MODEL))
+
+
+def test_split_heads_puts_consecutive_columns_into_one_head():
+    x = np.arange(TOKENS * HEADS * D_HEAD).reshape(TOKENS, HEADS * D_HEAD)
+    heads = split_heads(x, HEADS)
+    assert heads.shape == (HEADS, TOKENS, D_HEAD)
+    assert np.shares_memory(heads, x)
+    for h in range(HEADS):
+        for t in range(TOKENS):
+            for d in range(D_HEAD):
+                assert heads[h, t, d] == x[t, h * D_HEAD + d]
+
+
+def test_split_heads_of_no_tokens():
+    assert split_heads(np.zeros((0, HEADS * D_HEAD)), HEADS).shape == (HEADS, 0, D_HEAD)
+
+
+def test_only_real_tokens_see_and_are_seen():
+    mask = np.array([False, True, True, False, True])
+    visible = visible_keys(mask)
+    for query in range(5):
+        for key in range(5):
+            assert visible[query, key] == (mask[query] and mask[key])
+
+
+def test_rows_sum_to_one_and_scores_are_scaled_products(layer):
+    x = tokens()
+    heads = run(layer, x)
+    for h in range(HEADS):
+        own = slice(h * D_HEAD, (h + 1) * D_HEAD)
+        q = [naive.affine(row, *layer.query)[own] for row in x]
+        k = [naive.affine(row, *layer.key)[own] for row in x]
+        expected = [[naive.dot(qi, kj) / 5**0.5 for kj in k] for qi in q]
+        np.testing.assert_allclose(heads.scores[h], expected, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(heads.attention[h], [naive.softmax(row) for row in expected], atol=1e-13)
+    np.testing.assert_allclose(heads.attention.sum(axis=-1), 1, rtol=1e-15)
+
+
+def test_masked_keys_get_nothing_and_masked_queries_have_no_row(layer):
+    x, mask = tokens(), np.array([True, True, False, True, True, True, False])
+    heads, alone = run(layer, x, mask), run(layer, x[mask])
+    assert np.isneginf(heads.scores[:, :, ~mask]).all()
+    assert np.isneginf(heads.scores[:, ~mask]).all()
+    assert (heads.attention[:, ~mask] == 0).all()
+    assert (heads.attention[:, :, ~mask] == 0).all()
+    np.testing.assert_allclose(heads.attention[np.ix_(range(HEADS), mask, mask)], alone.attention, atol=1e-14)
+    np.testing.assert_allclose(heads.output[mask], alone.output, rtol=0, atol=1e-13)
+
+
+def test_the_output_is_what_the_transformed_vectors_add_up_to(layer):
+    heads = run(layer, tokens())
+    vectors = transformed_vectors(heads.values, layer.output.weight)
+    rebuilt = np.einsum("hij,hjd->id", heads.attention, vectors) + layer.output.bias
+    np.testing.assert_allclose(heads.output, rebuilt, rtol=0, atol=1e-13)
+
+
+def test_results_are_written_into_the_given_arrays(layer):
+    x = tokens()
+    visible = visible_keys(np.ones(TOKENS, bool))
+    scores, attention = np.empty((2, HEADS, TOKENS, TOKENS))
+    heads = attend(x, layer, HEADS, visible, scores, attention)
+    assert heads.scores is scores
+    assert heads.attention is attention
+
+
+@pytest.mark.parametrize("dtype", ["float32", "longdouble"])
+def test_everything_stays_in_the_dtype_of_the_model(dtype):
+    layer = random_model(11, n_layers=1).astype(dtype).layers[0]
+    heads = run(layer, tokens().astype(dtype), dtype=dtype)
+    assert {array.dtype for array in heads} == {np.dtype(dtype)}
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_no_token_and_one_token(layer, count):
+    heads = run(layer, tokens(count))
+    assert heads.output.shape == (count, D_MODEL)
+    np.testing.assert_array_equal(heads.attention, np.ones((HEADS, count, count)))
+
+
+def test_the_input_is_not_changed(layer):
+    x = tokens()
+    before = x.copy()
+    x.flags.writeable = False
+    run(layer, x)
+    np.testing.assert_array_equal(x, before)
+
+
+def test_transformed_vectors_use_each_heads_own_rows_of_the_output_weight():
+    rng = np.random.default_rng(13)
+    values = rng.standard_normal((HEADS, TOKENS, D_HEAD))
+    weight = rng.standard_normal((HEADS * D_HEAD, D_MODEL))
+    vectors = transformed_vectors(values, weight)
+    assert vectors.shape == (HEADS, TOKENS, D_MODEL)
+    for h in range(HEADS):
+        for j in range(TOKENS):
+            own = weight[h * D_HEAD : (h + 1) * D_HEAD]
+            np.testing.assert_allclose(vectors[h, j], naive.affine(values[h, j], own, [0.0] * D_MODEL))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "longdouble"])
+def test_gram_holds_all_inner_products_at_each_key(dtype):
+    rng = np.random.default_rng(14)
+    values = rng.standard_normal((HEADS, TOKENS, D_HEAD)).astype(dtype)
+    weight = rng.standard_normal((HEADS * D_HEAD, D_MODEL)).astype(dtype)
+    vectors, gram = transformed_vectors(values, weight), transformed_gram(values, weight)
+    assert gram.shape == (TOKENS, HEADS, HEADS)
+    assert gram.dtype == np.result_type(dtype, np.float64)
+    for j in range(TOKENS):
+        for h in range(HEADS):
+            for g in range(HEADS):
+                assert gram[j, h, g] == pytest.approx(naive.dot(vectors[h, j], vectors[g, j]), abs=1e-12)
