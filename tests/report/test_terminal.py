@@ -94,6 +94,11 @@ def test_a_table_that_is_too_wide_is_split_and_repeats_its_first_column():
         assert sum(f"{float(number):.4e}" in line for line in shown) == 1
 
 
+def test_what_cannot_be_folded_stands_over_the_edge_whole():
+    columns = (Column("a", "a" * 60), Column("b", "b" * 60))
+    assert f"{'a' * 60}  {'b' * 60}" in lines(table([(1, 2)], columns))
+
+
 def test_a_table_without_rows_says_so():
     assert lines(table([]))[-1] == "(no rows)"
 
