@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -82,7 +83,7 @@ class Model:
     """A checkpoint made ready for `forward`: weights of one dtype, configuration, provenance.
 
     `tokenizer` is opaque here: anything with `encode(text)` returning ids, tokens and offsets, or None.
-    `sha256` is the hash of the weight files, or None for a model made in memory.
+    `sha256` is the hash of the weight files and `source` their directory; None for a model made in memory.
     """
 
     config: ModelConfig
@@ -91,6 +92,7 @@ class Model:
     tokenizer: Any = None
     name: str = "unnamed"
     sha256: str | None = None
+    source: Path | None = None
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -68,7 +68,7 @@ def _load(folder: Path, dtype: DTypeLike, name: str, sha256: str | None) -> Mode
         config_source=str(config_path),
         weights_source=str(source),
     )
-    return replace(model, sha256=sha256 or sha256_of_all(files))
+    return replace(model, sha256=sha256 or sha256_of_all(files), source=folder)
 
 
 def _open_shards(index: Path) -> tuple[list[Path], dict[str, StoredTensor]]:

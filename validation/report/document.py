@@ -49,7 +49,11 @@ class Check:
 
 @dataclass(frozen=True)
 class Note:
-    """A sentence, such as a verdict or a warning."""
+    """A sentence, such as a verdict or a warning.
+
+    Two keys have a meaning of their own: "section" marks a heading, "not_run" something that could not be
+    run, so that nothing is claimed of it.
+    """
 
     key: str
     text: str
@@ -73,6 +77,11 @@ class Document:
     def failed(self) -> tuple[Check, ...]:
         """The checks that did not hold."""
         return tuple(part for part in self.parts if isinstance(part, Check) and not part.ok)
+
+    @property
+    def not_run(self) -> tuple[Note, ...]:
+        """The notes on what could not be run."""
+        return tuple(part for part in self.parts if isinstance(part, Note) and part.key == "not_run")
 
     def with_parts(self, parts: Iterable[Part]) -> Document:
         """The same document with more parts at its end."""

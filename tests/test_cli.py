@@ -1,0 +1,415 @@
+"""The command line as it is used: options, messages, exit codes, what is loaded and how long it takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from validation import commands
+from validation.cli import main
+from validation.report.document import Document, Note
+
+ROOT = Path(__file__).parents[1]
+COMMANDS = ["", "validate", "diff", "measure", "bench", "models", "models fetch", "models remove"]
+
+
+@pytest.fixture
+def call(capsys):
+    """Runs the command line in this process; (exit code, standard output, standard error)."""
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return run
+
+
+def process(*arguments, **kwargs):
+    return subprocess.run(
+        [sys.executable, "-m", "validation", *arguments], capture_output=True, text=True, cwd=ROOT, **kwargs
+    )
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """Writes an .npz file of uniform rows with one weight changed; its path."""
+
+    def write(name="rows.npz", *, at=(0, 0, 1, 2), weight=0.25, scale=1.0, **others):
+        attention = np.full((2, 1, 4, 4), 0.25) * scale
+        attention[at] = weight * scale
+        np.savez(tmp_path / name, attention=attention, **others)
+        return tmp_path / name
+
+    return write
+
+
+# Help, version, calls
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples_and_fits_eighty_columns(call, command):
+    code, out, err = call(*command.split(), "--help")
+    assert (code, err) == (0, "")
+    examples = [line.strip() for line in out[out.index("Examples:\n") :].splitlines()[1:]]
+    assert examples[0].startswith(f"sinkscope {command}".strip())
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_the_help_of_diff_names_every_implementation(call):
+    from validation.diffing import IMPLEMENTATIONS
+
+    words = call("diff", "--help")[1].replace(",", " ").replace(";", " ").split()
+    assert [word for word in words if word.startswith(("oracle-", "torch-"))][: len(IMPLEMENTATIONS)] == list(
+        IMPLEMENTATIONS
+    )
+
+
+def test_without_arguments_help_is_shown(call):
+    assert call() == (0, call("--help")[1], "")
+
+
+def test_the_module_does_what_the_command_does(call):
+    shown = process("--help")
+    assert (shown.returncode, shown.stdout, shown.stderr) == call("--help")
+
+
+def test_the_module_ends_with_the_code_of_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["validation", "bogus"])
+    with pytest.raises(SystemExit) as ending:
+        runpy.run_module("validation", run_name="__main__")
+    assert ending.value.code == 2
+    assert "No such command" in capsys.readouterr().err
+
+
+def test_the_version_is_shown(call):
+    code, out, _ = call("--version")
+    assert code == 0
+    assert out.startswith("sinkscope ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--bogus"], "No such option"),
+        (["bogus"], "No such command 'bogus'"),
+        (["diff", "one"], "Missing argument 'B'"),
+        (["measure", "extra"], "unexpected extra argument"),
+        (["measure", "--sink"], "requires an argument"),
+        (["models", "bogus"], "No such command 'bogus'"),
+        (["models", "fetch", "nowhere"], "expected a bundled model (minilm-l6); found 'nowhere'"),
+        (["models", "remove", "nowhere"], "expected a bundled model (minilm-l6); found 'nowhere'"),
+        (["diff", "one", "two"], "implementation: expected one of"),
+        (["bench", "--tokens", "many"], "--tokens: expected positive numbers"),
+        (["measure", "--text", "a", "--file", "b"], "--text and --file: expected one of the two; found both"),
+        (["measure", "--attention", "a", "--model", "b"], "--attention and --model: expected one of the two"),
+        (["measure", "--attention", "a", "--text", "b"], "--attention and --text: expected one of the two"),
+        (["measure", "--attention", "a", "--file", "b"], "--attention and --file: expected one of the two"),
+        (
+            ["measure", "--attention", "a", "--truncate"],
+            "--attention and --truncate: expected one of the two",
+        ),
+        (["measure", "--layout", "head query key"], "--layout: expected --attention beside it"),
+        (["measure", "--model", "nowhere"], "model: expected a bundled name"),
+        (["measure", "--sink", "banana"], "sink: expected special, first, none"),
+        (["measure", "--sink", "400"], "sink: expected positions from 0"),
+        (["measure", "--sink", "token:zebra"], "no token spelled 'zebra'"),
+        (["measure", "--layers", "9"], "layers: expected layers from 0 to 5"),
+        (["measure", "--weighting", "size"], "weighting: expected names from attention"),
+        (["measure", "--json", "missing/out.json"], "--json: expected a file"),
+        (["measure", "--json", "."], "--json: expected a file"),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_exit_code_two(call, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.startswith("sinkscope: ")
+    assert err.count("\n") == 1
+    assert os.listdir(tmp_path) == []
+
+
+# Texts and files of CASES.md
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("missing.txt", None, "expected a readable text file; found no such file"),
+        ("cp1252.txt", "Ein Stück\n".encode("cp1252"), "expected text in utf-8; found byte 0xfc"),
+        ("empty.txt", b"", "found an empty file"),
+        ("blank.txt", b" \n\n", "found only blank lines"),
+        ("line_of_100000_words.txt", b"word " * 100_000, "expected at most 512 tokens"),
+        ("binary.txt", b"a\0b", "found a NUL character"),
+    ],
+)
+def test_a_file_that_cannot_be_measured_is_one_line(call, tmp_path, name, data, message):
+    if data is not None:
+        (tmp_path / name).write_bytes(data)
+    code, out, err = call("measure", "--file", tmp_path / name)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_file_in_cp1252_is_read_when_its_encoding_is_named(call, tmp_path):
+    (tmp_path / "old.txt").write_bytes("Ein Stück\n".encode("cp1252"))
+    code, out, err = call("measure", "--file", tmp_path / "old.txt", "--encoding", "cp1252")
+    assert (code, err) == (0, "")
+    assert "1 from old.txt" in out
+    assert str(tmp_path) not in out
+
+
+def test_a_line_of_100000_words_is_cut_only_on_request(call, tmp_path):
+    (tmp_path / "long.txt").write_text("word " * 100_000)
+    code, out, _ = call("measure", "--file", tmp_path / "long.txt", "--truncate", "--layers", "0")
+    assert code == 0
+    assert "T             512" in out
+
+
+@pytest.mark.parametrize("text", ["", "   "])
+def test_a_text_without_words_alone_leaves_nothing_to_measure(call, text):
+    code, out, err = call("measure", "--text", text)
+    assert (code, out) == (2, "")
+    assert "expected at least one text with tokens" in err
+    assert err.count("\n") == 1
+
+
+def test_a_text_without_words_among_others_is_skipped_and_counted(call):
+    code, out, _ = call("measure", "--text", "", "--text", "Two words.")
+    assert code == 0
+    assert "1 measured, 1 without tokens skipped" in out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "...!!!",
+        "a" * 130,
+        "emoji \N{GRINNING FACE}",
+        "日本語",
+        "e\u0301a\u0300",
+        "wo\u200drd \N{WOMAN}\u200d\N{GIRL}",
+        "[SEP]",
+        "a [SEP] b <s>",
+    ],
+)
+def test_an_odd_text_is_measured_within_eighty_columns(call, text):
+    code, out, err = call("measure", "--text", text)
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
+    assert "\x1b" not in out
+
+
+def test_a_literal_sep_is_said(call):
+    _, out, _ = call("measure", "--text", "a [SEP] b")
+    assert "the text itself contains [SEP]" in out
+
+
+def test_text_that_is_no_unicode_is_one_line():
+    shown = process("measure", "--text", b"\xff")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert "expected valid Unicode" in shown.stderr
+    assert shown.stderr.count("\n") == 1
+
+
+# Attention arrays of CASES.md
+
+
+def test_rows_are_measured_without_a_model(call, rows, monkeypatch):
+    monkeypatch.setattr(commands, "_load", lambda *_: pytest.fail("a model was loaded"))
+    path = rows(tokens=["[CLS]", "a", "b", "[SEP]"])
+    code, out, err = call("measure", "--attention", path, "--sink", "0")
+    assert (code, err) == (0, "")
+    assert "25.0%" in out
+    assert call("measure", "--attention", path)[0] == 0  # [CLS] and [SEP] by their spelling
+    assert call("measure", "--attention", rows(), "--sink", "first", "--layers", "1")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        ({"scale": 0.945}, ["--sink", "0"], "found a sum of 0.945 at text 0, layer 0, head 0, query 0"),
+        ({"weight": -0.1}, ["--sink", "0"], "found -0.1 at text 0, layer 0, head 0, query 1"),
+        ({"weight": np.nan}, ["--sink", "0"], "found nan at text 0, layer 0, head 0, query 1"),
+        ({"weight": np.inf}, ["--sink", "0"], "found inf at text 0, layer 0, head 0, query 1"),
+        ({}, [], "found special, but no token names"),
+        ({}, ["--sink", "9"], "expected positions from 0 to 3"),
+        ({}, ["--sink", "0", "--weighting", "value_norm"], "expected names from attention"),
+        ({}, ["--sink", "0", "--layers", "2"], "expected layers from 0 to 1"),
+        ({}, ["--sink", "0", "--layout", "rows"], "attention: expected 3 to 5 axes, or a layout"),
+        ({"tokens": ["a"]}, ["--sink", "0"], "expected 1 queries and keys"),
+    ],
+)
+def test_rows_that_cannot_be_measured_are_one_line(call, rows, given, options, message):
+    code, out, err = call("measure", "--attention", rows(**given), *options)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_pickled_objects_are_never_loaded(call, tmp_path):
+    np.savez(tmp_path / "objects.npz", attention=np.array([[{}]], object))
+    code, out, err = call("measure", "--attention", tmp_path / "objects.npz", "--sink", "0")
+    assert (code, out) == (2, "")
+    assert "pickled data, which is never loaded" in err
+    assert err.count("\n") == 1
+
+
+# Results
+
+
+def test_json_holds_what_the_terminal_shows(call, tmp_path):
+    target = tmp_path / "out.json"
+    arguments = ["measure", "--text", "A short text.", "--layers", "0,3-5", "--sink", "token:."]
+    code, shown, err = call(*arguments, "--json", target)
+    assert (code, err) == (0, "")
+    data = json.loads(target.read_text())
+    about = data["provenance"]
+    assert (about["model"], about["sink"], about["layers"]) == ("minilm-l6", "token:.", "0,3-5")
+    assert (about["convention"], about["T"], len(about["model_sha256"])) == ("keep", [6], 64)
+    assert {"sinkscope", "python", "numpy"} <= set(about["versions"])
+    tables = [part for part in data["parts"] if part["kind"] == "table"]
+    assert tables
+    assert all(table["title"].split(",")[0] in shown for table in tables)
+    assert [row["layer"] for row in tables[1]["rows"]] == [0, 3, 4, 5]
+    assert call(*arguments, "--json", "-")[1] == target.read_text()
+
+
+def test_the_list_of_models_says_which_are_cached(call, minilm):
+    code, out, _ = call("models")
+    assert code == 0
+    assert "minilm-l6  cached" in out
+
+
+def test_fetching_what_is_cached_is_quick_and_says_so(call, minilm):
+    code, out, err = call("models", "fetch", "minilm-l6")
+    assert (code, err) == (0, "")
+    assert "minilm-l6 is in the cache" in out
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["validate"], "validate"),
+        (["diff", "a", "b"], "diff"),
+        (["measure"], "measure"),
+        (["measure", "--attention", "rows.npz"], "measure_file"),
+        (["bench"], "bench"),
+        (["models"], "list_models"),
+        (["models", "fetch", "x"], "fetch"),
+        (["models", "remove", "x"], "remove"),
+    ],
+)
+def test_every_command_ends_with_the_code_of_its_result(call, monkeypatch, command, name):
+    for parts, code in (((), 0), ((Note("not_run", "NOT RUN: all of it."),), 3)):
+        document = Document(name, {}, parts)
+        monkeypatch.setattr(commands, name, lambda *_, document=document, **__: document)
+        ended, out, _ = call(*command)
+        assert ended == code
+        assert out.startswith(f"sinkscope {name}\n")
+
+
+# Processes
+
+
+def timed(*arguments):
+    """Runs the command line in a new process: seconds (the best of three), output, loaded modules."""
+    start = f"import sys; from validation.cli import main; main({list(arguments)})"
+    code = f"{start}; print(*sys.modules, file=sys.stderr)"
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        shown = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
+        )
+        seconds.append(time.perf_counter() - start)
+    return min(seconds), shown.stdout, set(shown.stderr.split())
+
+
+def test_help_comes_at_once_and_loads_nothing_heavy():
+    seconds, _, loaded = timed("--help")
+    assert seconds < 1
+    assert not {"numpy", "numba", "torch", "transformers", "tokenizers"} & loaded
+
+
+def test_measuring_the_bundled_sentences_takes_seconds_and_no_torch(minilm):
+    seconds, shown, loaded = timed("measure")
+    assert seconds < 6
+    assert not {"numba", "torch", "transformers"} & loaded
+    assert "Texts: 14 measured" in shown
+
+
+WITHOUT_TORCH = (
+    "import sys; sys.modules['torch'] = sys.modules['transformers'] = None\n"
+    "from validation.cli import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
+def without_torch(*arguments):
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, *arguments], capture_output=True, text=True, cwd=ROOT
+    )
+
+
+def test_without_torch_validate_shows_what_it_can_and_ends_with_three(minilm):
+    shown = without_torch("validate")
+    assert (shown.returncode, shown.stderr) == (3, "")
+    assert "NOT RUN: The reference needs torch and transformers" in shown.stdout
+    assert "Mutants of the measure" in shown.stdout
+    assert "Verdict" in shown.stdout
+    assert "FAILED" not in shown.stdout
+    assert "NOT RUN, as said above" in shown.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", [["diff", "oracle-float32", "torch-float32"], ["bench"]])
+def test_without_torch_what_needs_it_is_one_line_and_three(minilm, command):
+    shown = without_torch(*command)
+    assert (shown.returncode, shown.stdout) == (3, "")
+    assert "The reference needs torch and transformers" in shown.stderr
+    assert shown.stderr.count("\n") == 1
+
+
+def test_the_oracle_against_itself_needs_no_torch(minilm):
+    shown = without_torch("diff", "oracle-float32", "oracle-float64", "--text", "A short text.")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.endswith("1 of 1 checks held.\n")
+
+
+def test_diff_against_transformers_holds_and_is_quiet(minilm):
+    shown = process("diff", "oracle-float32", "torch-float32", "--text", "A short text.")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "torch" in shown.stdout[: shown.stdout.index("\n\n")]  # its version is in the header
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
+def test_exit_codes_reach_the_shell(rows):
+    path = str(rows())
+    assert process("measure", "--attention", path, "--sink", "0").returncode == 0
+    assert process("measure", "--attention", path, "--sink", "9").returncode == 2
+
+
+def test_control_c_is_one_line_and_130(tmp_path):
+    code = (
+        "import sys, time; from validation import cli, commands\n"
+        "def wait():\n    print('ready', flush=True)\n    time.sleep(60)\n"
+        f"commands.list_models = wait\nsys.exit(cli.main(['models', '--json', {str(tmp_path / 'o.json')!r}]))"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert child.stdout.readline() == "ready\n"
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=30)
+    assert (child.returncode, err) == (130, "sinkscope: interrupted; nothing was written.\n")
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,148 @@
+"""What commands do, with the functions that do the work replaced by fakes that record their arguments."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import pytest
+
+from oracle import InputError, Unavailable
+from validation import commands
+from validation.commands import Texts, choose_texts, exit_code, read_lengths
+from validation.progress import silent
+from validation.report.document import Check, Column, Note, Table
+from validation.texts import SENTENCES
+
+TWO = Texts("a test", ("one", "two words"))
+
+
+@pytest.fixture
+def work(monkeypatch, minilm):
+    """Fakes of the modules that do the work; `calls` holds what they were given."""
+    calls = []
+
+    def fake(name, *parts):
+        def call(model, *args, **kwargs):
+            calls.append((name, args, kwargs))
+            return parts
+
+        return call
+
+    def module(name, **members):
+        monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(**members))
+
+    check = Check("rows", "1", "1", True)
+    table = Table("ratio", "Ratio", (Column("t", "T"),), ((1,),))
+    module("validation.diffing", IMPLEMENTATIONS=("ours", "theirs"), diff=fake("diff", check))
+    module("validation.forward_checks", validate_forward=fake("forward", check))
+    module("validation.mutants", run_mutants=fake("mutants", check))
+    module("validation.studies.norm_weighting", run=fake("study", Note("verdict", "collapsed")))
+    module("validation.measuring", measure=fake("measure", table))
+    module("validation.bench", forward_ratios=lambda *args: calls.append(("bench", args, {})) or table)
+    monkeypatch.setattr(commands, "_load", lambda name, progress: minilm)
+    return calls
+
+
+def test_validate_runs_three_sections_and_states_where_numbers_come_from(work):
+    document = commands.validate("minilm-l6", TWO, silent)
+    assert [name for name, _, _ in work] == ["forward", "mutants", "study"]
+    assert work[0][1] == (TWO.texts, silent)
+    assert work[1][1] == (silent,)
+    assert [part.key for part in document.parts] == [
+        "section",
+        "rows",
+        "section",
+        "rows",
+        "section",
+        "verdict",
+    ]
+    about = document.provenance
+    assert about["model"] == "minilm-l6"
+    assert len(about["model_sha256"]) == 64
+    assert about["T"] == [3, 4]
+    assert (about["sink"], about["convention"]) == ("special", "keep")
+    assert "numpy" in about["versions"]
+    assert exit_code(document) == 0
+
+
+def test_validate_without_the_reference_shows_the_rest_and_says_what_is_missing(work, monkeypatch):
+    def missing(*_):
+        raise Unavailable("torch is not installed. Install sinkscope[reference].")
+
+    monkeypatch.setattr(sys.modules["validation.forward_checks"], "validate_forward", missing)
+    document = commands.validate("minilm-l6", TWO, silent)
+    assert [part.key for part in document.parts if part.key != "section"] == ["not_run", "rows", "verdict"]
+    assert document.parts[0].text == "The forward pass against PyTorch"
+    assert document.parts[1].text == "NOT RUN: torch is not installed. Install sinkscope[reference]."
+    assert exit_code(document) == 3
+
+
+def test_diff_names_both_implementations_and_refuses_others(work):
+    document = commands.diff("minilm-l6", "ours", "theirs", TWO, silent)
+    assert work == [("diff", ("ours", "theirs", TWO.texts, silent), {})]
+    assert (document.provenance["first"], document.provenance["second"]) == ("ours", "theirs")
+    with pytest.raises(InputError, match="expected one of ours, theirs; found 'torch'"):
+        commands.diff("minilm-l6", "ours", "torch", TWO, silent)
+
+
+def test_measure_hands_every_choice_on(work):
+    choice = {"sink": "0,7", "weightings": "value_norm", "layers": "0,3-5", "truncate": True}
+    document = commands.measure("minilm-l6", TWO, progress=silent, **choice)
+    assert work == [("measure", (TWO.texts,), {**choice, "progress": silent})]
+    stated = {"sink": "0,7", "weighting": "value_norm", "layers": "0,3-5", "convention": "keep"}
+    assert stated.items() <= document.provenance.items()
+
+
+def test_bench_hands_lengths_on(work, minilm):
+    assert commands.bench("minilm-l6", [3, 5], silent).parts[0].key == "ratio"
+    assert work == [("bench", (minilm, [3, 5], silent), {})]
+
+
+def test_texts_come_from_the_caller_a_file_or_the_project(tmp_path):
+    file = tmp_path / "texts.txt"
+    file.write_text("one\n\ntwo\n")
+    assert choose_texts(["a", ""], None) == Texts("the command line", ["a", ""])
+    assert choose_texts(None, None).texts == SENTENCES
+    found = choose_texts([], str(file))
+    assert (found.source, list(found.texts)) == ("texts.txt", ["one", "two"])
+    assert found.notes[0].text == "1 blank lines of the file were skipped."
+    with pytest.raises(InputError, match="expected one of the two; found both"):
+        choose_texts(["a"], str(file))
+
+
+def test_an_empty_text_is_a_text():
+    assert choose_texts([""], None).texts == [""]
+
+
+def test_lengths_are_read_or_refused():
+    assert read_lengths("128, 512") == [128, 512]
+    for wrong in ("", "a", "1,,2", "0", "-3"):
+        with pytest.raises(InputError, match="positive numbers like 128,512"):
+            read_lengths(wrong)
+
+
+def test_a_fetch_tells_its_lines_to_the_progress(monkeypatch):
+    told = []
+
+    def fetch_model(name, *, progress):
+        progress(f"fetching {name}")
+        return "somewhere"
+
+    monkeypatch.setattr("oracle.loading.fetch_model", fetch_model)
+    document = commands.fetch("minilm-l6", lambda *step: told.append(step))
+    assert told == [("fetching minilm-l6", 0, 0)]
+    assert document.parts[0].text == "minilm-l6 is in the cache: somewhere"
+
+
+@pytest.mark.parametrize(("found", "said"), [(True, "removed"), (False, "nothing to remove")])
+def test_removing_says_what_happened(monkeypatch, found, said):
+    monkeypatch.setattr("oracle.loading.remove_model", lambda name: found)
+    assert said in commands.remove("minilm-l6").parts[0].text
+
+
+def test_a_load_without_a_terminal_leaves_its_line_to_the_loader(monkeypatch):
+    seen = []
+    monkeypatch.setattr("oracle.loading.load_model", lambda name, progress: seen.append((name, progress)))
+    commands._load("some", silent)
+    assert seen == [("some", None)]

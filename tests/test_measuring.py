@@ -1,0 +1,220 @@
+"""The sink report: what it holds on a small model, on arrays, and on the real model."""
+
+import numpy as np
+import pytest
+from text_models import by_key, hand_trace, small_model, width
+
+import oracle
+from oracle import InputError
+from validation import gathering
+from validation.choices import parse_layers
+from validation.gathering import gather
+from validation.measuring import measure, measure_arrays
+from validation.report.document import Note, Table
+from validation.table import WEIGHTINGS
+from validation.texts import SENTENCES
+
+TEXTS = ["The doctor saw the nurse.", "A donkey sleeps!", "She walks"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_model()
+
+
+def texts_of(parts, key):
+    return [part.text for part in parts if isinstance(part, Note) and part.key == key]
+
+
+def table_parts(parts):
+    return {part.key: part for part in parts if isinstance(part, Table)}
+
+
+def test_a_report_has_everything_in_it(model):
+    parts = measure(model, TEXTS)
+    tables = table_parts(parts)
+    assert list(tables) == [
+        "headline",
+        *(f"headline_{name}" for name in (*WEIGHTINGS, "head_summed_norm")),
+        "value_norm_ratio",
+    ]
+    notes = by_key(part for part in parts if isinstance(part, Note))
+    assert "[CLS] (id 2), [SEP] (id 3)" in notes["sinks"].text
+    assert "5, 7, 8, in 3 texts" in notes["T"].text  # "sleeps" and "walks" are two pieces each
+    assert notes["texts"].text == "Texts: 3 measured, 0 without tokens skipped."
+    assert "Rows: 84" in notes["rows"].text  # (6 + 5 + 3) queries in 2 layers of 3 heads
+    assert "content queries" in notes["selection"].text
+    assert "not tested" in notes["undeclared"].text
+    assert all(width(table) <= 80 for table in tables.values())
+
+
+def test_the_numbers_are_the_oracles(model):
+    records = table_parts(measure(model, TEXTS))["headline"].records()
+    traces = [oracle.forward(model, text, keep=oracle.trace.KEEP_ALL) for text in TEXTS]
+    for record, name in zip(records, WEIGHTINGS, strict=False):
+        shares = np.concatenate(
+            [
+                oracle.sink_share(
+                    t.attention, t.sink_mask, None if name == "attention" else getattr(t, name)
+                )[:, :, ~t.sink_mask].ravel()
+                for t in traces
+            ]
+        )
+        assert record["rows"] == len(shares) == 84
+        assert record["median"] == np.median(shares)
+        assert record["worst"] == shares.max()
+        assert record["above_half"] == (shares > 0.5).sum() > 0
+    summed = np.concatenate(
+        [
+            oracle.weight_share(oracle.head_summed_norm(t.attention, t.transformed_gram), t.sink_mask)[
+                :, ~t.sink_mask
+            ].ravel()
+            for t in traces
+        ]
+    )
+    assert records[3]["median"] == np.median(summed)
+
+
+def test_weightings_layers_sink_and_queries_are_choices(model):
+    parts = measure(model, TEXTS[0], weightings="value_norm", layers="1", sink="first", queries="all")
+    tables = table_parts(parts)
+    assert list(tables) == ["headline", "headline_value_norm", "value_norm_ratio"]
+    assert [record["layer"] for record in tables["headline_value_norm"].records()] == [1]
+    assert tables["headline"].records()[0]["rows"] == 3 * 8
+    assert {record["token"] for record in tables["value_norm_ratio"].records()} == {"first token"}
+    assert "layer 1" in texts_of(parts, "selection")[0]
+    with pytest.raises(InputError, match="layers: expected layers from 0 to 1"):
+        measure(model, TEXTS, layers="2")
+    with pytest.raises(InputError, match="weighting: expected names"):
+        measure(model, TEXTS, weightings="norm")
+    assert parse_layers("0-1", 2) == (0, 1)
+
+
+def test_texts_without_tokens_are_skipped_and_counted(model):
+    parts = measure(model, ["", "the doctor", "   ", "\u200d", "[SEP]"])
+    assert texts_of(parts, "texts") == ["Texts: 2 measured, 3 without tokens skipped."]
+    assert texts_of(parts, "no_content") == ["Texts whose tokens are all sinks, so that no row counts: 1."]
+    assert texts_of(parts, "text") == [
+        "text 5: the text itself contains [SEP] (token 1); it counts as a special token"
+    ]
+    with pytest.raises(InputError, match="text: expected at least one text with tokens; found 2 texts"):
+        measure(model, ["", " "])
+
+
+def test_special_tokens_only_give_no_rows_and_no_crash(model):
+    parts = measure(model, "[SEP] [SEP]")
+    headline = table_parts(parts)["headline"].records()
+    assert [record["rows"] for record in headline] == [0, 0, 0, 0]
+    assert np.isnan(headline[0]["median"])
+    everything = measure(model, "[SEP]", queries="all")
+    assert "no content mass (share 1, content undefined): 18" in texts_of(everything, "undefined")[0]
+
+
+def test_many_notes_on_texts_are_cut_short(model):
+    said = texts_of(measure(model, ["[CLS] doctor"] * 11), "text")
+    assert len(said) == 9
+    assert said[-1] == "3 more notes on texts."
+
+
+def test_errors_name_their_text(model):
+    long = " ".join(["doctor"] * 40)
+    with pytest.raises(
+        InputError, match=r"text 2 of 2 \('doctor doctor.*expected at most 31 tokens.*42 tokens"
+    ):
+        measure(model, ["nurse", long])
+    with pytest.raises(InputError, match=r"^text: expected at most 31 tokens"):
+        measure(model, long)
+    with pytest.raises(
+        InputError, match=r"text 2 of 2 \('She walks'\): sink: expected positions from 0 to 4"
+    ):
+        measure(model, TEXTS[::2], sink="7")
+    cut = measure(model, ["nurse", long], truncate=True)
+    assert "3, 31, in 2 texts" in texts_of(cut, "T")[0]
+
+
+def test_progress_is_told(model):
+    calls = []
+    measure(model, TEXTS, progress=lambda *call: calls.append(call))
+    assert calls == [("texts", done, 3) for done in range(4)]
+    calls.clear()
+    measure_arrays(np.full((1, 2, 1, 4, 4), 0.25), sink="0", progress=lambda *call: calls.append(call))
+    assert calls == [("texts", done, 2) for done in range(3)]
+
+
+def test_each_sees_every_trace_that_counts(model):
+    seen = []
+    found = gather(model, ["", *TEXTS], each=lambda index, trace: seen.append((index, trace.text)))
+    assert seen == list(enumerate(["", *TEXTS]))[1:]
+    assert sorted(set(found.table.text.tolist())) == [1, 2, 3]
+
+
+def test_arrays_give_what_their_model_gives(model, tmp_path):
+    trace = oracle.forward(model, TEXTS[0])
+    file = tmp_path / "rows.npz"
+    norms = {name: getattr(trace, name) for name in WEIGHTINGS[1:]}
+    np.savez(file, attention=trace.attention, tokens=np.array(trace.tokens), **norms)
+    from_file, from_model = measure_arrays(file), measure(model, TEXTS[0], weightings=WEIGHTINGS)
+    first, second = table_parts(from_file), table_parts(from_model)
+    assert list(first) == list(second)
+    for key, table in first.items():
+        for ours, theirs in zip(table.records(), second[key].records(), strict=True):
+            assert [value for value in ours.values() if isinstance(value, str)] == [
+                value for value in theirs.values() if isinstance(value, str)
+            ]
+            numbers = [[v for v in row.values() if isinstance(v, float | int)] for row in (ours, theirs)]
+            assert numbers[0] == pytest.approx(numbers[1], rel=1e-12)
+    assert "axes read as (layer, head, query, key) from shape (2, 3, 8, 8)" in texts_of(from_file, "arrays")
+    assert "Sink set (special): [CLS], [SEP]." in texts_of(from_file, "sinks")[0]
+
+
+def test_arrays_without_norms_have_one_weighting():
+    parts = measure_arrays(np.full((2, 3, 5, 5), 0.2, np.float16), sink="0")
+    tables = table_parts(parts)
+    assert list(tables) == ["headline", "headline_attention"]
+    assert tables["headline"].records()[0]["median"] == pytest.approx(0.2, abs=1e-15)
+    assert texts_of(parts, "closed") == ["Rows closed to sum to one: 30; without mass: 0."]
+    with pytest.raises(InputError, match="weighting: expected names from attention; found 'value_norm'"):
+        measure_arrays(np.full((2, 3, 5, 5), 0.2), sink="0", weightings="value_norm")
+
+
+def test_rows_without_mass_are_undefined_and_counted():
+    parts = measure_arrays([[[[0.5, 0.5, 0], [0, 0, 0], [0, 0.5, 0.5]]]], sink="0", layers="0")
+    assert texts_of(parts, "closed") == ["Rows closed to sum to one: 0; without mass: 1."]
+    assert "no mass at all (undefined, left out): 1" in texts_of(parts, "undefined")[0]
+    assert table_parts(parts)["headline"].records()[0]["rows"] == 1
+
+
+def test_causal_arrays_start_late_and_say_so():
+    rows = np.tri(12) / np.tri(12).sum(axis=1, keepdims=True)
+    parts = measure_arrays(np.broadcast_to(rows, (1, 2, 12, 12)), sink="first")
+    assert "taken as causal" in " ".join(texts_of(parts, "arrays"))
+    assert "14 causal rows with too few content keys left out" in texts_of(parts, "rows")[0]
+    assert table_parts(parts)["headline"].records()[0]["rows"] == 8
+    early = measure_arrays(np.broadcast_to(rows, (1, 2, 12, 12)), sink="first", min_content_keys=1)
+    assert table_parts(early)["headline"].records()[0]["rows"] == 22
+
+
+def test_a_trace_by_hand_gives_the_numbers_by_hand(model, monkeypatch):
+    """[CLS] the doctor [SEP], 95% on [CLS] whose value norm is 0.6 of the content's: .919, not .73."""
+    rows = np.broadcast_to([0.95, 0.03, 0.02, 0], (2, 3, 4, 4))
+    trace = hand_trace("the doctor", rows, value_norm=[0.6, 1, 1, 1])
+    monkeypatch.setattr(gathering.oracle, "forward", lambda *_, **__: trace)
+    records = {
+        row["weighting"]: row for row in table_parts(measure(model, "the doctor"))["headline"].records()
+    }
+    assert records["attention"]["median"] == pytest.approx(0.95)
+    assert records["value norm"]["median"] == pytest.approx(0.57 / 0.62)
+    assert records["value norm"]["worse"] == 0
+    assert (records["value norm"]["above_half"], records["value norm"]["above_ninety"]) == (12, 12)
+
+
+def test_the_bundled_sentences_on_the_real_model(minilm):
+    parts = measure(minilm, SENTENCES)
+    tables = table_parts(parts)
+    records = {row["weighting"]: row for row in tables["headline"].records()}
+    assert records["attention"]["rows"] == sum(
+        6 * 12 * (len(minilm.tokenizer.encode(sentence).ids) - 2) for sentence in SENTENCES
+    )
+    assert all(0 < record["median"] < record["worst"] <= 1 for record in records.values())
+    assert {record["token"] for record in tables["value_norm_ratio"].records()} == {"[CLS]", "[SEP]"}
+    assert all(width(table) <= 80 for table in tables.values())

@@ -1,0 +1,183 @@
+"""Attention arrays from an .npz file or from memory, with what may stand beside them."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oracle._checks import as_array, at_least_float64, reject
+from oracle.arrays import AttentionArrays, read_attention
+from oracle.sinks import choose_sinks
+
+__all__ = ["SPECIAL_SPELLINGS", "ReadArrays", "read_arrays"]
+
+Array = NDArray[Any]
+
+_NORMS = ("value_norm", "transformed_norm")
+_KNOWN = ("attention", *_NORMS, "tokens", "visible")
+# Arrays carry no token ids, so that special tokens can only be known by their spelling.
+SPECIAL_SPELLINGS = ("[CLS]", "[SEP]", "<s>", "</s>", "<bos>", "<|begin_of_text|>", "<|endoftext|>")
+
+
+class ReadArrays(NamedTuple):
+    """Rows with every axis named, and for each text of the batch its norms, tokens and sinks."""
+
+    rows: AttentionArrays
+    norms: Mapping[str, Array]  # (batch, layer, head, key), float64
+    tokens: tuple[tuple[str, ...], ...]  # positions in words where no tokens were given
+    sinks: NDArray[np.bool_]  # (batch, key)
+    notes: tuple[str, ...]
+
+
+def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None) -> ReadArrays:
+    """Read `source`: the path of an .npz file, a mapping with the same names, or attention rows alone.
+
+    `attention` is read by `oracle.read_attention` with `layout`. Optional: `value_norm` and
+    `transformed_norm`, with the axes of `attention` less the query; `tokens`, strings or integers, (token,)
+    or (batch, token); `visible`, (query, key), (batch, query, key), or (key,) for a mask of real tokens.
+    Other names are ignored and listed. `sink` is read by `oracle.choose_sinks`; "special" needs token
+    spellings. Nothing pickled is ever loaded. Raises InputError for a file that is no .npz, for a missing
+    array and for sizes that contradict each other.
+    """
+    arrays = _load(source)
+    if "attention" not in arrays:
+        reject(
+            "attention",
+            expected="an array of that name",
+            found=", ".join(arrays) or "no arrays",
+            todo="Save the rows with np.savez(path, attention=rows).",
+        )
+    names = _tokens(arrays.get("tokens"))
+    given = {name: at_least_float64(name, arrays[name]) for name in _NORMS if name in arrays}
+    sizes = {name: norm.shape[-1] for name, norm in given.items() if norm.ndim}
+    if names is not None:
+        sizes["tokens"] = names.shape[-1]
+    if len(set(sizes.values())) > 1:
+        _contradiction("one number of keys", ", ".join(f"{size} in {name}" for name, size in sizes.items()))
+    n_keys = next(iter(sizes.values()), None)
+    visible = _visible(arrays.get("visible"))
+    rows = read_attention(arrays["attention"], visible=visible, layout=layout, n_keys=n_keys)
+    batch, _, _, _, count = rows.attention.shape
+    axes = _norm_axes(arrays["attention"], layout)
+    norms = {name: _to_four(name, norm, axes, rows.attention.shape) for name, norm in given.items()}
+    texts = _per_text(names, batch, count, rows.notes[0])
+    sinks = [
+        _sinks(sink, tokens, seen.any(axis=0), names)
+        for tokens, seen in zip(texts, rows.visible, strict=True)
+    ]
+    ignored = [name for name in arrays if name not in _KNOWN]
+    notes = [*rows.notes, *([f"ignored arrays: {', '.join(ignored)}"] if ignored else [])]
+    return ReadArrays(rows, norms, texts, np.array(sinks, bool).reshape(batch, count), tuple(notes))
+
+
+def _load(source: Any) -> dict[str, Any]:
+    if isinstance(source, Mapping):
+        return dict(source)
+    if not isinstance(source, (str, os.PathLike)):
+        return {"attention": source}
+    name, todo = os.fspath(source), "Save the arrays with np.savez(path, attention=rows)."
+    expected = "an .npz file with an array `attention`"
+    try:
+        with open(source, "rb") as handle:  # opened here, because np.load leaves a damaged file open
+            file = np.load(handle, allow_pickle=False)
+            if isinstance(file, np.lib.npyio.NpzFile):
+                return {key: file[key] if key in _KNOWN else None for key in file.files}
+        found = "a single array (.npy)"
+    except FileNotFoundError:
+        found = "no such file"
+    except (zipfile.BadZipFile, zlib.error, EOFError, MemoryError) as error:
+        found = f"a damaged file ({error})"
+    except OSError as error:
+        found = error.strerror or str(error)
+    except ValueError as error:
+        if "allow_pickle" in str(error):
+            found = "pickled data, which is never loaded"
+            todo = "Save arrays of numbers and strings with np.savez, no objects."
+        else:
+            found = f"a file that NumPy cannot read ({error})"
+    reject(name, expected=expected, found=" ".join(found.split()), todo=todo)
+
+
+def _tokens(tokens: Any) -> Array | None:
+    """Token names (token,) or (batch, token), as strings."""
+    if tokens is None:
+        return None
+    try:
+        array = np.asarray(tokens)
+    except ValueError:
+        array = np.empty(0, object)
+    if array.dtype.kind == "S":
+        array = np.char.decode(array, "utf-8", "replace")
+    if array.dtype.kind not in "UTiu" or array.ndim not in (1, 2):
+        reject(
+            "tokens",
+            expected="strings or token ids, (token,) or (batch, token)",
+            found=f"dtype {array.dtype}, shape {array.shape}",
+            todo="Pad texts to one length.",
+        )
+    return array.astype(str)
+
+
+def _visible(visible: Any) -> Any:
+    """A mask of real tokens (key,) becomes (query, key), in which padding queries see nothing."""
+    if visible is None:
+        return None
+    array = as_array("visible", visible)
+    return array[:, None] * array[None, :] if array.ndim == 1 else array
+
+
+def _norm_axes(attention: Any, layout: str | None) -> list[str]:
+    """The axes that norms have: those of attention as `read_attention` reads it, less the query."""
+    listed = isinstance(attention, (list, tuple)) and len(attention) > 0 and hasattr(attention[0], "ndim")
+    ndim = 1 + attention[0].ndim if listed else np.ndim(attention)
+    default = {3: "head query key", 4: "layer head query key"}.get(ndim, "layer batch head query key")
+    return [axis for axis in (layout or default).split() if axis != "query"]
+
+
+def _to_four(name: str, norm: Array, axes: list[str], shape: tuple[int, ...]) -> Array:
+    """Norms in the order (batch, layer, head, key), sizes checked against attention's."""
+    batch, layer, head, _, key = shape
+    sizes = {"batch": batch, "layer": layer, "head": head, "key": key}
+    if norm.shape != tuple(sizes[axis] for axis in axes):
+        wanted = ", ".join(f"{axis} {sizes[axis]}" for axis in axes)
+        _contradiction(f"{name} of axes ({wanted}), as attention was read", f"shape {norm.shape}")
+    present = [axis for axis in ("batch", "layer", "head", "key") if axis in axes]
+    return norm.transpose([axes.index(axis) for axis in present]).reshape(batch, layer, head, key)
+
+
+def _per_text(names: Array | None, batch: int, count: int, reading: str) -> tuple[tuple[str, ...], ...]:
+    if names is None:
+        return (tuple(f"position {place}" for place in range(count)),) * batch
+    if names.ndim == 2 and len(names) != batch:
+        _contradiction(f"tokens for {batch} texts ({reading})", f"tokens for {len(names)} texts")
+    rows = names if names.ndim == 2 else np.broadcast_to(names, (batch, count))
+    return tuple(tuple(row.tolist()) for row in rows)
+
+
+def _sinks(
+    sink: Any, tokens: Sequence[str], real: NDArray[np.bool_], names: Array | None
+) -> NDArray[np.bool_]:
+    special = [place for place, token in enumerate(tokens) if token in SPECIAL_SPELLINGS]
+    if isinstance(sink, str) and sink == "special" and not special:
+        reject(
+            "sink",
+            expected="first, none, token:TEXT or positions",
+            found="special, but no " + ("token names" if names is None else "known special token"),
+            todo="Choose --sink first or --sink 0,7, or save `tokens` with [CLS], [SEP] or the like.",
+        )
+    return choose_sinks(sink, tokens, np.arange(len(tokens)), real, special)
+
+
+def _contradiction(expected: str, found: str) -> None:
+    reject(
+        "attention",
+        expected=expected,
+        found=found,
+        todo='Make the sizes agree, or say what the axes are with layout= ("batch head query key", ...).',
+    )

@@ -1,0 +1,254 @@
+"""What each command does, without a command line around it: arguments in, a Document out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from oracle._checks import Unavailable, reject
+from validation.progress import Progress, silent
+from validation.provenance import describe_model, describe_texts, machine, versions
+from validation.report.document import Column, Document, Note, Part, Table
+
+if TYPE_CHECKING:
+    from oracle.model import Model
+
+__all__ = [
+    "DEFAULT_MODEL",
+    "Texts",
+    "bench",
+    "choose_texts",
+    "diff",
+    "exit_code",
+    "fetch",
+    "list_models",
+    "measure",
+    "measure_file",
+    "read_lengths",
+    "refuse_alone",
+    "refuse_both",
+    "remove",
+    "validate",
+]
+
+DEFAULT_MODEL = "minilm-l6"
+
+Section = Callable[[], Sequence[Part]]
+
+
+class Texts(NamedTuple):
+    """The texts of a command and where they come from, in words."""
+
+    source: str
+    texts: Sequence[str]
+    notes: tuple[Note, ...] = ()
+
+
+def choose_texts(text: Sequence[str] | None, file: str | None, encoding: str = "utf-8") -> Texts:
+    """The texts that the caller wrote, those of a file (one a line), or the bundled sentences."""
+    from validation.texts import SENTENCES, read_texts
+
+    if text and file is not None:
+        refuse_both("--text", "--file")
+    if text:
+        return Texts("the command line", list(text))
+    if file is None:
+        return Texts("the bundled sentences", SENTENCES)
+    lines = read_texts(file, encoding)
+    skipped = (Note("blank_lines", f"{lines.blank_lines} blank lines of the file were skipped."),)
+    return Texts(PurePath(file).name, lines, skipped if lines.blank_lines else ())
+
+
+def validate(model_name: str, texts: Texts, progress: Progress) -> Document:
+    """Forward checks against PyTorch, mutants and the study; what cannot be run is said."""
+    from validation.forward_checks import validate_forward
+    from validation.mutants import run_mutants
+    from validation.studies.norm_weighting import run
+
+    model = _load(model_name, progress)
+    sections: dict[str, Section] = {
+        "The forward pass against PyTorch": lambda: validate_forward(model, texts.texts, progress),
+        "Mutants": lambda: run_mutants(model, progress),
+        "The norm-weighting study": lambda: run(model, texts.texts, progress),
+    }
+    parts: list[Part] = []
+    for name, section in sections.items():
+        parts.append(Note("section", name))
+        try:
+            parts += section()
+        except Unavailable as error:
+            parts.append(Note("not_run", f"NOT RUN: {error}"))
+    return _document("validate", model, texts, parts, **_stated("special", "all", None))
+
+
+def diff(model_name: str, first: str, second: str, texts: Texts, progress: Progress) -> Document:
+    """Two implementations of one forward pass, compared stage by stage."""
+    from validation.diffing import IMPLEMENTATIONS
+    from validation.diffing import diff as compare
+
+    for name in (first, second):
+        if name not in IMPLEMENTATIONS:
+            reject(
+                "implementation",
+                expected=f"one of {', '.join(IMPLEMENTATIONS)}",
+                found=repr(name),
+                todo="Name two of these.",
+            )
+    model = _load(model_name, progress)
+    return _document(
+        "diff", model, texts, compare(model, first, second, texts.texts, progress), first=first, second=second
+    )
+
+
+def measure(
+    model_name: str,
+    texts: Texts,
+    *,
+    sink: str,
+    weightings: str,
+    layers: str | None,
+    truncate: bool,
+    progress: Progress,
+) -> Document:
+    """Sink shares of texts under a model."""
+    from validation.measuring import measure as report
+
+    model = _load(model_name, progress)
+    parts = report(
+        model,
+        texts.texts,
+        sink=sink,
+        weightings=weightings,
+        layers=layers,
+        truncate=truncate,
+        progress=progress,
+    )
+    return _document("measure", model, texts, parts, truncate=truncate, **_stated(sink, weightings, layers))
+
+
+def measure_file(
+    path: str, *, sink: str, weightings: str, layers: str | None, layout: str | None, progress: Progress
+) -> Document:
+    """Sink shares of attention rows that the caller has; no model and no other library is loaded."""
+    from validation.measuring import measure_arrays
+
+    parts = measure_arrays(
+        path, sink=sink, weightings=weightings, layers=layers, layout=layout, progress=progress
+    )
+    about = {
+        "attention": PurePath(path).name,
+        "layout": layout,
+        **_stated(sink, weightings, layers),
+        **_here(),
+    }
+    return Document("measure", about, tuple(parts))
+
+
+def bench(model_name: str, lengths: Sequence[int], progress: Progress) -> Document:
+    """Time of the oracle's forward pass over that of PyTorch, by length."""
+    from validation.bench import forward_ratios
+
+    model = _load(model_name, progress)
+    table = forward_ratios(model, lengths, progress)
+    return Document("bench", {**describe_model(model), **_here()}, (table,))
+
+
+def list_models() -> Document:
+    """The models that can be had by name, and which of them stand in the cache."""
+    from oracle.loading import bundled_models
+
+    columns = (
+        Column("name", "name"),
+        Column("state", "state"),
+        Column("megabytes", "MB to fetch", ".0f"),
+        Column("package", "package"),
+        Column("about", "what it is"),
+    )
+    rows = tuple(
+        (model.name, model.state, model.wheel_size / 1e6, f"{model.package} {model.version}", model.about)
+        for model in bundled_models()
+    )
+    return Document("models", _here(), (Table("models", "Models by name", columns, rows),))
+
+
+def fetch(name: str, progress: Progress) -> Document:
+    """Put a model into the cache, if it is not there."""
+    from oracle.loading import fetch_model
+
+    path = fetch_model(name, progress=_lines(progress))
+    return Document("models fetch", _here(), (Note("fetched", f"{name} is in the cache: {path}"),))
+
+
+def remove(name: str) -> Document:
+    """Take a model out of the cache."""
+    from oracle.loading import remove_model
+
+    found = "removed from the cache" if remove_model(name) else "not in the cache: nothing to remove"
+    return Document("models remove", _here(), (Note("removed", f"{name}: {found}."),))
+
+
+def read_lengths(tokens: str) -> list[int]:
+    """Text lengths as they are written on the command line: "128,512"."""
+    try:
+        lengths = [int(part) for part in tokens.split(",")]
+    except ValueError:
+        lengths = []
+    if not lengths or min(lengths) < 1:
+        reject("--tokens", expected="positive numbers like 128,512", found=repr(tokens), todo="Write some.")
+    return lengths
+
+
+def refuse_both(first: str, second: str) -> NoReturn:
+    """Raise InputError about two options that exclude each other."""
+    reject(f"{first} and {second}", expected="one of the two", found="both", todo="Leave one out.")
+
+
+def refuse_alone(option: str, needed: str) -> NoReturn:
+    """Raise InputError about an option that means something only beside another one."""
+    reject(option, expected=f"{needed} beside it", found="none", todo=f"Add {needed}, or leave {option} out.")
+
+
+def exit_code(document: Document) -> int:
+    """0: every check held; 1: one failed; 3: none failed, but something could not be run."""
+    if document.failed:
+        return 1
+    return 3 if document.not_run else 0
+
+
+def _document(
+    command: str, model: Model, texts: Texts, parts: Iterable[Part], *, truncate: bool = False, **stated: Any
+) -> Document:
+    about = {
+        **describe_model(model),
+        **describe_texts(*texts[:2]),
+        "T": _lengths(model, texts.texts, truncate),
+    }
+    return Document(command, {**about, **stated, **_here()}, (*texts.notes, *parts))
+
+
+def _stated(sink: str, weightings: str, layers: str | None) -> dict[str, Any]:
+    """The choices that every sink share depends on. Shares are of whole rows: the sink is kept."""
+    return {"sink": sink, "convention": "keep", "weighting": weightings, "layers": layers or "all"}
+
+
+def _lengths(model: Model, texts: Sequence[str], truncate: bool) -> list[int]:
+    """T of every text: its tokens, special ones included."""
+    from oracle.inputs import read_tokens
+
+    return [len(read_tokens(model, text, truncate).ids) for text in texts]
+
+
+def _here() -> dict[str, Any]:
+    return {"versions": versions(), "machine": machine()}
+
+
+def _load(name: str, progress: Progress) -> Model:
+    from oracle.loading import load_model
+
+    return load_model(name, progress=_lines(progress))
+
+
+def _lines(progress: Progress) -> Callable[[str], None] | None:
+    """What tells lines while a model is fetched; None (one line on standard error) without a terminal."""
+    return None if progress is silent else lambda line: progress(line, 0, 0)

@@ -1,0 +1,239 @@
+"""The oracle's forward pass held against transformers, on real text and on random weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oracle import Model
+from oracle._checks import reject
+from oracle.loading import load_model
+from validation.progress import Progress, silent
+from validation.reference import random_bert, torch_threads
+from validation.report.document import Check, Column, Part, Table
+from validation.stages import Batch, Run, Text, read_texts, runner, single
+from validation.tally import Tally
+
+__all__ = ["Agreement", "long_text", "padded", "random_batches", "rms_ratio", "validate_forward"]
+
+Array = NDArray[Any]
+
+_MAX_RMS_RATIO = 2.0  # float32 may have so many times the error of PyTorch float32, both against float64
+_LONG = 512  # tokens
+_ENOUGH = 20  # draws of weights: a ratio over fewer is shown and not judged
+_RANDOM: tuple[dict[str, Any], ...] = (
+    {"hidden_size": 30, "num_attention_heads": 3, "hidden_act": "gelu", "layer_norm_eps": 3e-5},
+    {
+        "hidden_size": 35,
+        "num_attention_heads": 5,
+        "num_hidden_layers": 4,
+        "hidden_act": "gelu_new",
+        "layer_norm_eps": 1e-7,
+    },
+)
+_COLUMNS = (
+    Column("case", "case"),
+    Column("texts", "texts", "d"),
+    Column("tokens", "T"),
+    Column("dtype", "dtype"),
+    Column("max_absolute", "max abs", ".1e"),
+    Column("bound", "bound", ".0e"),
+    Column("rms_ratio", "RMS ratio", ".2f"),
+    Column("worst", "worst at"),
+    Column("within", "all stages"),
+)
+
+
+class Agreement:
+    """The oracle in both precisions against PyTorch in float64, over any number of batches."""
+
+    def __init__(self) -> None:
+        """Nothing compared yet."""
+        self.float64 = Tally("oracle-float64", "torch-float64")
+        self.float32 = Tally("oracle-float32", "torch-float64")
+        self.lengths: set[int] = set()
+        self._squares = np.zeros(2)  # of the oracle's and PyTorch's float32 errors on rows of real tokens
+
+    def add(self, runs: Mapping[str, Run], batch: Batch) -> None:
+        """Compare one batch; `runs` holds the four implementations by name."""
+        found = {name: run(batch) for name, run in runs.items()}
+        for text, mask in enumerate(batch.mask):
+            stages = {name: side[text] for name, side in found.items()}
+            truth = stages["torch-float64"]
+            self.float64.add(truth, stages["oracle-float64"], mask)
+            self.float32.add(truth, stages["oracle-float32"], mask)
+            for side, name in enumerate(("oracle-float32", "torch-float32")):
+                self._squares[side] += _squares(stages[name]["attention"], truth["attention"], mask)
+            self.lengths.add(int(mask.sum()))
+
+    @property
+    def ratio(self) -> float:
+        """RMS error of the oracle's float32 rows over that of PyTorch's, as `rms_ratio`."""
+        return _ratio(*self._squares)
+
+
+def rms_ratio(found: Iterable[Any], baseline: Iterable[Any], truth: Iterable[Any]) -> float:
+    """RMS error of `found` over that of `baseline`, both against `truth`, pooled over all arrays of each.
+
+    The three iterables hold arrays of equal shapes, one by one. 0 where `found` has no error at all, infinite
+    where only `baseline` has none. No arrays, or shapes that differ, raise InputError.
+    """
+    squares, count = np.zeros(2), 0
+    for ours, theirs, true in zip(found, baseline, truth, strict=True):
+        if not np.shape(ours) == np.shape(theirs) == np.shape(true):
+            shapes = f"{np.shape(ours)}, {np.shape(theirs)} and {np.shape(true)}"
+            reject("found", expected="arrays of one shape", found=shapes, todo="Compare like with like.")
+        squares += [_squares(ours, true), _squares(theirs, true)]
+        count += np.size(true)
+    if not count:
+        reject(
+            "found", expected="at least one value", found="none", todo="An empty comparison shows nothing."
+        )
+    return _ratio(*squares)
+
+
+def validate_forward(
+    model: Model,
+    texts: Sequence[Text],
+    progress: Progress = silent,
+    *,
+    reference: Path | None = None,
+    draws: int = _ENOUGH,
+) -> tuple[Part, ...]:
+    """The oracle against transformers: a table of cases in float64 and float32, and a check for each.
+
+    Cases: `texts` one by one; one text as long as the model takes, up to 512 tokens; `texts` as one batch
+    padded on the right and one padded on the left, with token types; `draws` random models with padding and
+    token types. Both precisions are held against PyTorch in float64: the largest error on attention rows,
+    all stages within `bounds_for`, and in float32 the RMS error at most twice PyTorch's own. The float32
+    bound is made for trained weights, so random ones are held to the RMS ratio alone in float32, and to
+    none with fewer than 20 draws. Errors as `diff`.
+    """
+    ids, skipped = read_texts(model, texts)
+    segments = len(model.embeddings.token_types)
+    pad = model.config.pad_id or 0
+    cases: dict[str, list[Batch]] = {
+        "each text": [single(tokens) for tokens in ids],
+        "long text": [single(long_text(ids, min(_LONG, model.config.max_positions)))],
+        "padded batch": [padded(ids, pad, segments, left) for left in (False, True)],
+    }
+    total = sum(map(len, cases.values())) + draws
+    results: list[tuple[Any, ...]] = []
+    runs, done = _runs(model, reference), 0
+    for name, batches in cases.items():
+        found = Agreement()
+        for batch in batches:
+            progress(f"oracle against transformers, {name}", done, total)
+            found.add(runs, batch)
+            done += 1
+        results.append((name, found, True, True))
+    found = Agreement()
+    for seed in range(draws):
+        progress("oracle against transformers, random weights", done + seed, total)
+        with TemporaryDirectory() as folder, torch_threads(1):
+            drawn = load_model(random_bert(folder, seed, **_RANDOM[seed % len(_RANDOM)]))
+            runs = _runs(drawn, None)
+            for batch in random_batches(seed, drawn.config.vocab_size):
+                found.add(runs, batch)
+    if draws:
+        results.append(("random weights", found, False, draws >= _ENOUGH))
+    progress("oracle against transformers", total, total)
+    rows = [row for result in results for row in _rows(*result)]
+    checks = [check for result in results for check in _checks(*result)]
+    notes = (
+        "attention rows of real tokens, the oracle in each precision against PyTorch in float64",
+        f"RMS ratio: the oracle's float32 error over PyTorch float32's, at most {_MAX_RMS_RATIO:g}",
+        "padded batch: once on the right and once on the left, with token types",
+        f"random weights: {draws} draws, each with a text alone and three padded on either side",
+        "all stages: embeddings, queries, keys, values, scores, rows and block outputs within their bounds",
+        *((f"{skipped} texts without tokens were skipped",) if skipped else ()),
+    )
+    return (Table("forward", "The oracle against transformers", _COLUMNS, tuple(rows), notes), *checks)
+
+
+def long_text(ids: Sequence[NDArray[np.int64]], length: int) -> NDArray[np.int64]:
+    """Token ids of `length` tokens: the texts over and over, inside the first one's first and last token."""
+    inner = np.concatenate([tokens[1:-1] for tokens in ids])
+    if not inner.size or length < 2:
+        return np.resize(np.concatenate(ids), length)
+    return np.concatenate([ids[0][:1], np.resize(inner, length - 2), ids[0][-1:]])
+
+
+def padded(ids: Sequence[NDArray[np.int64]], pad: int, segments: int, left: bool) -> Batch:
+    """All texts in one batch, two columns wider than the longest; second halves are the last segment."""
+    shape = (len(ids), max(map(len, ids)) + 2)
+    batch = Batch(
+        np.full(shape, pad, dtype=np.int64), np.zeros(shape, dtype=bool), np.zeros(shape, dtype=np.int64)
+    )
+    for text, tokens in enumerate(ids):
+        start = shape[1] - len(tokens) if left else 0
+        here = slice(start, start + len(tokens))
+        batch.token_ids[text, here] = tokens
+        batch.mask[text, here] = True
+        batch.token_types[text, here] = np.where(np.arange(len(tokens)) < len(tokens) / 2, 0, segments - 1)
+    return batch
+
+
+def random_batches(seed: int, vocabulary: int) -> list[Batch]:
+    """One text alone, and three padded on each side with two token types; all lengths are prime."""
+    rng = np.random.default_rng(seed)
+    texts = [rng.integers(vocabulary, size=length) for length in (23, 17, 11)]
+    alone = single(rng.integers(vocabulary, size=29))
+    return [alone, *(padded(texts, 0, 2, left) for left in (False, True))]
+
+
+def _runs(model: Model, reference: Path | None) -> dict[str, Run]:
+    names = ("oracle-float64", "torch-float64", "oracle-float32", "torch-float32")
+    return {name: runner(model, name, reference) for name in names}
+
+
+def _rows(name: str, found: Agreement, bounded: bool, judged: bool) -> Iterator[tuple[Any, ...]]:
+    tokens = f"{min(found.lengths)}-{max(found.lengths)}" if len(found.lengths) > 1 else str(*found.lengths)
+    for dtype, tally in (("float64", found.float64), ("float32", found.float32)):
+        rows, held = tally.stages["attention"], dtype == "float64" or bounded
+        yield (
+            name,
+            tally.texts,
+            tokens,
+            dtype,
+            rows.max_absolute,
+            rows.bound.limit if held else None,
+            found.ratio if dtype == "float32" else None,
+            rows.place,
+            tally.leaving is None if held else None,
+        )
+
+
+def _checks(name: str, found: Agreement, bounded: bool, judged: bool) -> Iterator[Check]:
+    key = f"forward.{name.replace(' ', '-')}"
+    for dtype, tally in (("float64", found.float64), ("float32", found.float32)):
+        if dtype == "float64" or bounded:
+            rows = tally.stages["attention"]
+            expected = f"attention rows within {rows.bound.limit:.0e}, every stage within its bound"
+            yield Check(
+                f"{key}.{dtype}",
+                f"{name}, {dtype}: {expected}",
+                tally.leaving or f"rows {rows.max_absolute:.1e}, every stage within",
+                tally.leaving is None,
+            )
+    if judged:
+        expected = f"{name}, float32: RMS error at most {_MAX_RMS_RATIO:g} times PyTorch's own"
+        yield Check(f"{key}.rms", expected, f"{found.ratio:.2f} times", found.ratio <= _MAX_RMS_RATIO)
+
+
+def _squares(found: Any, truth: Any, mask: NDArray[np.bool_] | None = None) -> float:
+    """Sum of squared errors, of the rows of real queries where a mask (query,) is given."""
+    error = np.subtract(found, truth, dtype=np.float64)
+    error = error if mask is None else error[..., mask, :]
+    return float(np.square(error).sum())
+
+
+def _ratio(ours: float, theirs: float) -> float:
+    if not ours:
+        return 0.0
+    return float(np.sqrt(ours / theirs)) if theirs else float("inf")

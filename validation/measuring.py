@@ -1,0 +1,111 @@
+"""`measure`: a sink report on a model and texts, or on attention rows that somebody already has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oracle.model import Model
+from validation.arrays_file import read_arrays
+from validation.choices import parse_layers, parse_weightings
+from validation.gathering import Gathered, gather, text_notes
+from validation.headline import headline_tables, layer_words, row_notes
+from validation.progress import Progress, silent
+from validation.report.document import Note, Part
+from validation.sink_report import SinkReport
+from validation.table import MIN_CONTENT_KEYS, join_tables, tabulate
+
+__all__ = ["measure", "measure_arrays"]
+
+
+def measure(
+    model: Model,
+    texts: str | Sequence[str],
+    *,
+    sink: Any = "special",
+    weightings: str | Sequence[str] | None = None,
+    layers: str | Sequence[int] | None = None,
+    queries: str = "content",
+    min_content_keys: int = MIN_CONTENT_KEYS,
+    truncate: bool = False,
+    progress: Progress = silent,
+) -> tuple[Part, ...]:
+    """A sink report on `texts`: shares by weighting and layer, value norms of the sinks, what was odd.
+
+    `sink` is read by `oracle.choose_sinks`; `weightings` are names from attention, value_norm,
+    transformed_norm and head_summed_norm; `layers` is read by `parse_layers`. A text longer than the
+    model's positions raises InputError, unless `truncate` cuts it.
+    """
+    listed = [texts] if isinstance(texts, str) else texts
+    names = parse_weightings(weightings)
+    chosen = parse_layers(layers, model.config.n_layers)
+    found = gather(
+        model,
+        listed,
+        sink=sink,
+        weightings=names,
+        layers=chosen,
+        queries=queries,
+        min_content_keys=min_content_keys,
+        truncate=truncate,
+        progress=progress,
+    )
+    return _report(found, names, queries)
+
+
+def measure_arrays(
+    source: Any,
+    *,
+    sink: Any = "special",
+    weightings: str | Sequence[str] | None = None,
+    layers: str | Sequence[int] | None = None,
+    layout: str | None = None,
+    queries: str = "content",
+    min_content_keys: int = MIN_CONTENT_KEYS,
+    progress: Progress = silent,
+) -> tuple[Part, ...]:
+    """A sink report on attention rows without a model: an .npz file, a mapping of arrays, or bare rows.
+
+    `source` is read by `validation.arrays_file.read_arrays`. Without norms only the weighting "attention" is
+    there. A causal text counts from the first row with `min_content_keys` visible content keys.
+    """
+    arrays = read_arrays(source, sink=sink, layout=layout)
+    rows = arrays.rows.attention  # (batch, layer, head, query, key)
+    names = parse_weightings(weightings, ("attention", *arrays.norms))
+    chosen = parse_layers(layers, rows.shape[1])
+    report, tables = SinkReport(sink), []
+    for text in range(len(rows)):
+        progress("texts", text, len(rows))
+        visible, sinks = arrays.rows.visible[text], arrays.sinks[text]
+        norms = {name: norm[text] for name, norm in arrays.norms.items()}
+        where: dict[str, Any] = {"text": text, "layers": chosen}
+        picked: dict[str, Any] = {"queries": queries, "min_content_keys": min_content_keys}
+        tables.append(tabulate(rows[text], sinks, visible, norms, **where, **picked))
+        report.add(rows[text], norms.get("value_norm"), sinks, visible, tokens=arrays.tokens[text], **where)
+    progress("texts", len(rows), len(rows))
+    bare = sum(
+        not (seen.any(axis=0) & ~sinks).any()
+        for seen, sinks in zip(arrays.rows.visible, arrays.sinks, strict=True)
+    )
+    notes = (
+        *(Note("arrays", note) for note in arrays.notes),
+        Note(
+            "closed",
+            f"Rows closed to sum to one: {arrays.rows.closed}; without mass: {arrays.rows.undefined}.",
+        ),
+        *text_notes(len(rows), bare=bare),
+    )
+    return _report(Gathered(join_tables(tables), None, report, notes), names, queries)
+
+
+def _report(found: Gathered, names: Sequence[str], queries: str) -> tuple[Part, ...]:
+    which = "content queries (no sink tokens)" if queries == "content" else "all real queries"
+    layers = layer_words(sorted(set(found.table.layer.tolist())))
+    return (
+        found.sinks.note(),
+        *row_notes(found.table),
+        Note("selection", f"Which rows: {which} of {layers}, all heads, no other selection."),
+        *headline_tables(found.table, found.head_summed, names),
+        *found.sinks.parts(),
+        *found.notes,
+    )

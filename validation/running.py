@@ -1,0 +1,126 @@
+"""How a command runs: its result to the screen and to a file, and every way to end as an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from validation.progress import Progress
+    from validation.report.document import Document
+
+__all__ = ["BUG", "INTERRUPTED", "NOT_RUN", "WRONG_CALL", "guarded", "run"]
+
+WRONG_CALL, NOT_RUN, INTERRUPTED = 2, 3, 130
+BUG = 70  # an error of ours: neither "a check failed" nor "wrong input" would be true
+
+
+def run(json: str | None, work: Callable[[Progress], Document]) -> int:
+    """Do `work`, show its Document (as JSON for `json` "-") and write it to a file; the exit code."""
+    from oracle._checks import reject
+    from validation.commands import exit_code
+    from validation.report import as_json, terminal
+    from validation.report.live import live_progress
+
+    if json is not None and json != "-":
+        as_json.check_target(json)
+    with live_progress(sys.stderr) as tell:
+        document = work(tell)
+    problem = _show(as_json.dumps(document) if json == "-" else terminal.for_stream(document, sys.stdout))
+    if json is not None and json != "-":
+        as_json.write(document, json)
+    if problem:
+        reject(
+            "standard output",
+            expected="a place that can be written to",
+            found=problem,
+            todo="Free some space, or send it somewhere else.",
+        )
+    return exit_code(document)
+
+
+def _show(text: str) -> str:
+    """Write `text` to standard output; what went wrong, in words, or nothing."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough; what was asked for is done all the same
+        _drop_output()
+    except OSError as error:
+        _drop_output()
+        return error.strerror or str(error)
+    return ""
+
+
+def guarded(call: Callable[[], Any]) -> int:
+    """The exit code of `call`, with one line on standard error for everything that the caller can mend.
+
+    Anything else keeps its traceback and gives BUG. Warnings of libraries are not shown unless Python was
+    told to (-W, PYTHONWARNINGS).
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character is no error
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")
+        try:
+            code = call()
+        except (KeyboardInterrupt, typer.Abort):
+            code = INTERRUPTED
+        except SystemExit as ending:  # the argument parser's way of meeting a broken pipe
+            _drop_output()
+            return ending.code if isinstance(ending.code, int) and ending.code != 1 else 0
+        except BrokenPipeError:
+            _drop_output()
+            return 0
+        except Exception as error:
+            return _explain(error)
+    if code == INTERRUPTED:
+        _say("interrupted; nothing was written.")
+    return code if isinstance(code, int) else 0
+
+
+def _explain(error: Exception) -> int:
+    from oracle._checks import InputError, InputTypeError, Unavailable
+
+    if isinstance(error, (InputError, InputTypeError)):
+        _say(str(error))
+        return WRONG_CALL
+    if isinstance(error, Unavailable):
+        _say(str(error))
+        return NOT_RUN
+    if hasattr(error, "format_message"):  # a usage error, whichever parser typer brings
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "sinkscope"
+        _say(f"{error.format_message().rstrip('.')}. Try '{command} --help'.")
+        return WRONG_CALL
+    if isinstance(error, MemoryError):
+        _say(f"not enough memory ({error}). Take fewer layers, or shorter texts.")
+        return NOT_RUN
+    traceback.print_exception(error)
+    return BUG
+
+
+def _say(message: str) -> None:
+    """One line on standard error."""
+    from validation.report._layout import plain
+
+    print("sinkscope:", plain(" ".join(message.split())), file=sys.stderr)
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere, so that Python does not complain at its own end."""
+    try:
+        output = sys.stdout.fileno()
+    except (OSError, ValueError):  # not a real file: nothing is buffered
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, output)
+    os.close(nowhere)

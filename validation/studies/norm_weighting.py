@@ -1,0 +1,222 @@
+"""The norm-weighting study: does weighting attention by value norms make the sink share collapse?
+
+After a published experiment on a 4-layer model, whose measure is that of Kobayashi et al. 2020
+(arXiv 2004.10102). Question and rule stand here as constants, so that no result can change them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from oracle.model import Model
+from validation.choices import parse_layers
+from validation.gathering import gather
+from validation.headline import (
+    LABELS,
+    Summary,
+    headline_tables,
+    layer_words,
+    length_words,
+    row_notes,
+    summarise,
+)
+from validation.progress import Progress, silent
+from validation.report.document import Check, Column, Note, Part, Table
+from validation.studies.published_norm_weighting import arithmetic, beside_published
+from validation.table import WEIGHTINGS, RowTable
+from validation.word_table import WordTable
+
+__all__ = ["QUESTION", "RULE", "run", "verdict"]
+
+QUESTION = (
+    "If attention is weighted by the norm of what each key hands on, does the sink share collapse, so that a "
+    "viewer that hides the sink tokens needs no warning?"
+)
+RULE = (
+    "The sink share has collapsed if no row of the one-row-per-word table stays above 50%, layer by layer. "
+    "Fixed before the run; the headline's median and share of rows above 50% stand beside the verdict."
+)
+_DEPTH = (
+    "Not testable by one model: whether the effect depends on depth, and whether it carries over from 12 "
+    "layers to 4. One model has one depth, and its layers are no models of different depth."
+)
+_NORMS = WEIGHTINGS[1:]
+_NAMED = ("doctor", "nurse", "scissors", "trophy", "suitcase")
+_ODDS_BOUND = 1e-12  # shares are quotients of sums of at most 512 float64 terms: a few times 1e-14 at most
+
+
+def verdict(before: Summary, after: Summary) -> str:
+    """RULE on one table: "collapsed", "stays", "none" (no row above 50% to begin with) or "no rows"."""
+    if not after.rows:
+        return "no rows"
+    if after.above_half:
+        return "stays"
+    return "collapsed" if before.above_half else "none"
+
+
+def run(
+    model: Model,
+    texts: Sequence[str],
+    progress: Progress = silent,
+    layers: str | Sequence[int] | None = None,
+    truncate: bool = False,
+) -> tuple[Part, ...]:
+    """The whole study on any texts, with the model's special tokens as the sink.
+
+    Every layer is a stated set of the one-row-per-word protocol by itself; all of them as one set are shown
+    beside them and are no part of the verdict. Raises InputError as `gather` does.
+    """
+    chosen = parse_layers(layers, model.config.n_layers)
+    single = [(layer,) for layer in chosen]
+    words = WordTable([*single, chosen] if len(chosen) > 1 else single)
+    found = gather(model, texts, layers=chosen, truncate=truncate, progress=progress, each=words.add)
+    T = length_words(words.lengths)
+    notes = ["r>1: rows that got worse; same head: words on which the weighting opens the head of attention"]
+    if len(chosen) > 1:
+        notes.append(
+            f"{layer_words(chosen)} as one set: a positional head wins nearly always; not in the verdict"
+        )
+    return (
+        Note("question", f"Question: {QUESTION}"),
+        Note("rule", f"Rule: {RULE}"),
+        found.sinks.note(),
+        *row_notes(found.table),
+        *headline_tables(found.table, found.head_summed),
+        *found.sinks.ratio_tables(),
+        *(
+            words.table(name, f"One row per word, {T}", notes * (name == WEIGHTINGS[-1]))
+            for name in WEIGHTINGS
+        ),
+        *_verdicts(words, single, found.table),
+        *_links(words, single),
+        beside_published(words, found.sinks),
+        *arithmetic(),
+        _odds_law(found.table),
+        Note("depth", _DEPTH),
+        *found.notes,
+    )
+
+
+def _verdicts(words: WordTable, single: Sequence[tuple[int, ...]], table: RowTable) -> tuple[Part, ...]:
+    """The rule applied to every layer and to all of them, and the answer in a sentence per weighting."""
+    columns = (
+        Column("layer", "layer"),
+        Column("weighting", "weighting"),
+        Column("words", "words", ",d"),
+        Column("above_half_before", "before", ",d"),
+        Column("above_half_after", "after", ",d"),
+        Column("worst", "worst", ".1%"),
+        Column("headline_median", "median", ".1%"),
+        Column("headline_share_above_half", ">50%", ".1%"),
+        Column("verdict", "verdict"),
+    )
+    rows: list[tuple[Any, ...]] = []
+    said: list[Note] = []
+    for name in _NORMS:
+        outcome: dict[str, list[int]] = {"collapsed": [], "stays": [], "none": [], "no rows": []}
+        sets: list[tuple[str, Sequence[tuple[int, ...]]]] = [(str(one[0]), [one]) for one in single]
+        for label, group in (*sets, ("all", single)):
+            before, after = words.summary("attention", *group), words.summary(name, *group)
+            picked = np.isin(table.layer, [one[0] for one in group])
+            beside = summarise(table.shares[name][picked])
+            answer = verdict(before, after)
+            rows.append(
+                (
+                    label,
+                    LABELS[name],
+                    after.rows,
+                    before.above_half,
+                    after.above_half,
+                    after.worst,
+                    beside.median,
+                    beside.part(beside.above_half),
+                    answer,
+                )
+            )
+            if label != "all":
+                outcome[answer].append(int(label))
+        said.append(_sentence(name, outcome, before, after, beside, summarise(table.shares["attention"])))
+    notes = (
+        "before, after: rows of the one-row-per-word table above 50% under attention and under the weighting",
+        "median, >50%: the headline's, all rows of all heads; all: the rows of every layer's table together",
+        "stays: some row is still above 50%; none: no row was to begin with, so nothing could collapse",
+    )
+    return Table("verdicts", "Verdict by the rule", columns, tuple(rows), notes), *said
+
+
+def _sentence(
+    name: str, outcome: dict[str, list[int]], before: Summary, after: Summary, beside: Summary, start: Summary
+) -> Note:
+    answer = {
+        "stays": "the sink share has not collapsed",
+        "collapsed": "the sink share has collapsed",
+        "none": "no row was above 50% to begin with",
+        "no rows": "no word has a row, so there is no verdict",
+    }[verdict(before, after)]
+    parts = {
+        "stays": "rows stay above 50% in",
+        "collapsed": "none stays in",
+        "none": "there were none before in",
+        "no rows": "no word has a row in",
+    }
+    if not after.rows:
+        return Note(f"verdict_{name}", f"Verdict, {LABELS[name]}: {answer}.")
+    by_layer = "; ".join(f"{parts[key]} {layer_words(at)}" for key, at in outcome.items() if at)
+    halves = [summary.part(summary.above_half) for summary in (start, beside)]
+    return Note(
+        f"verdict_{name}",
+        f"Verdict, {LABELS[name]}: {answer}. Of {after.rows:,} word rows {before.above_half:,} were above "
+        f"50% and {after.above_half:,} are (worst {after.worst:.1%}); {by_layer}. Headline: the median goes "
+        f"from {start.median:.1%} to {beside.median:.1%}, rows above 50% from {halves[0]:.1%} to "
+        f"{halves[1]:.1%}.",
+    )
+
+
+def _links(words: WordTable, single: Sequence[tuple[int, ...]]) -> tuple[Table, ...]:
+    """What a viewer would show: the named words in the last layer, and the rows with the most sink."""
+    columns = (
+        Column("text", "text", "d"),
+        Column("layer", "layer", "d"),
+        Column("head", "head", "d"),
+        Column("word", "word"),
+        Column("link", "link"),
+        Column("shown", "shown", ".3f"),
+        Column("of_row", "of row", ".4f"),
+        Column("sink_share", "sink", ".1%"),
+    )
+    last = words.links(single[-1])
+    named = [link for link in last if link.word.lower() in _NAMED][:8]
+    every = [link for one in single for link in words.links(one)]
+    worst = sorted(every, key=lambda link: -link.sink_share)[:5]
+    note = ("shown: the displayed value, with the sink hidden; of row: the same link in the whole row",)
+    tables = []
+    if named:
+        title = (
+            f"Displayed links of {', '.join(sorted({link.word for link in named}))} in layer {single[-1][0]}"
+        )
+        tables.append(Table("links_named", title, columns, tuple(map(tuple, named)), note))
+    if worst:
+        title = "The displayed links with the most sink in their row, any layer"
+        tables.append(Table("links_most_sink", title, columns, tuple(map(tuple, worst)), note))
+    return tuple(tables)
+
+
+def _odds_law(table: RowTable) -> Check:
+    """odds(s') = r odds(s) on every headline row, written without division: s' (1 - s) = r s (1 - s')."""
+    share, worst, rows = table.shares["attention"], 0.0, 0
+    for name in _NORMS:
+        ratio, after = table.ratios[name], table.shares[name]
+        known = np.isfinite(ratio) & ~np.isnan(after)
+        left, right = after * (1 - share), ratio * share * (1 - after)
+        off = np.abs(left - right)[known]
+        rows += int(known.sum())
+        worst = max(worst, float(off.max()) if off.size else 0.0)
+    return Check(
+        "odds_law",
+        f"odds(s') = r odds(s) within {_ODDS_BOUND:g} on every row with an r",
+        f"largest deviation {worst:.1e} on {rows:,} rows",
+        worst <= _ODDS_BOUND,
+    )

@@ -1,0 +1,126 @@
+"""What the norm-weighting experiment published, beside this model's figures; its arithmetic, done again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+import oracle
+from validation.headline import layer_words
+from validation.report.document import Column, Note, Part, Table
+from validation.sink_report import SinkReport
+from validation.table import WEIGHTINGS
+from validation.word_table import WordTable
+
+__all__ = ["PUBLISHED", "Published", "arithmetic", "beside_published"]
+
+
+class Published(NamedTuple):
+    """One figure of the 4-layer model: a share or a ratio, and the counts it came from, if any."""
+
+    figure: str
+    value: float
+    rows: int | None = None
+    of: int | None = None
+
+
+# 4 layers, 16 heads, 256 wide; 14 sentences, 110 words, one row each on the head that a viewer would open.
+PUBLISHED = {
+    "median_attention": Published("median sink share, attention", 0.199),
+    "median_value_norm": Published("median sink share, value norm", 0.100),
+    "median_transformed_norm": Published("median sink share, transformed", 0.103),
+    "worst_attention": Published("worst row, attention", 0.977),
+    "worst_value_norm": Published("worst row, value norm", 0.834),
+    "half_attention": Published("rows above 50%, attention", 25 / 110, 25, 110),
+    "half_value_norm": Published("rows above 50%, value norm", 12 / 110, 12, 110),
+    "ninety_attention": Published("rows above 90%, attention", 8 / 110, 8, 110),
+    "ninety_value_norm": Published("rows above 90%, value norm", 0 / 110, 0, 110),
+    "worse_value_norm": Published("rows with r > 1, value norm", 31 / 110, 31, 110),
+    "same_head_value_norm": Published("same head opened, value norm", 98 / 110, 98, 110),
+    "ratio_[CLS]": Published("[CLS] value norm ratio, median", 0.63),
+    "below_[CLS]": Published("[CLS] ratios below one", 196 / 224, 196, 224),
+    "ratio_[SEP]": Published("[SEP] value norm ratio, median", 0.70),
+    "below_[SEP]": Published("[SEP] ratios below one", 147 / 224, 147, 224),
+}
+_CLAIMED_SHARE, _CLAIMED_RATIO, _CLAIMED_RESULT = 0.95, 0.6, 0.73
+
+
+def beside_published(words: WordTable, sinks: SinkReport) -> Table:
+    """The 4-layer model's figures, with this model's: its layers as one stated set, and each by itself.
+
+    The last of `words.sets` is all layers together; with a single layer the two columns are the same.
+    """
+    one, each = words.sets[-1:], [chosen for chosen in words.sets if len(chosen) == 1]
+    here = [_figures(words, sets) | _ratios(sinks) for sets in (one, each)]
+    columns = (
+        Column("figure", "figure"),
+        Column("published", "other", ".3f"),
+        Column("published_rows", "n", ",d"),
+        Column("published_of", "of", ",d"),
+        Column("one_set", "one set", ".3f"),
+        Column("each_layer", "each layer", ".3f"),
+    )
+    rows = tuple((*figure, *(figures.get(key) for figures in here)) for key, figure in PUBLISHED.items())
+    notes = (
+        "other: ANOTHER MODEL (4 layers, 16 heads, 256 wide) on other sentences, of a T that is not stated",
+        f"here: one row per word over {layer_words(one[0])} as one set, and the rows of each layer together",
+        "The two stand side by side for the eye; neither reproduces the other.",
+    )
+    return Table("published", "Published figures of another model, beside this one", columns, rows, notes)
+
+
+def _figures(words: WordTable, sets: Sequence[tuple[int, ...]]) -> dict[str, float]:
+    here: dict[str, float] = {}
+    for name in WEIGHTINGS:
+        found = words.summary(name, *sets)
+        here |= {
+            f"median_{name}": found.median,
+            f"worst_{name}": found.worst,
+            f"half_{name}": found.part(found.above_half),
+            f"ninety_{name}": found.part(found.above_ninety),
+            f"same_head_{name}": found.part(sum(words.same_head(name, chosen) for chosen in sets)),
+        }
+        if found.worse is not None:
+            here[f"worse_{name}"] = found.part(found.worse)
+    return here
+
+
+def _ratios(sinks: SinkReport) -> dict[str, float]:
+    here: dict[str, float] = {}
+    for label in ("[CLS]", "[SEP]"):
+        values = sinks.ratio_values(label)
+        if len(values):
+            here[f"ratio_{label}"] = float(np.median(values))
+            here[f"below_{label}"] = float((values < 1).mean())
+    return here
+
+
+def arithmetic() -> tuple[Part, ...]:
+    """What a ratio of 0.6 does to a row of 95%, by the oracle itself, and what it would take to get 73%."""
+    row, sinks = [[_CLAIMED_SHARE, 1 - _CLAIMED_SHARE]], [True, False]
+
+    def weighted(ratio: float) -> float:
+        return float(oracle.sink_share(row, sinks, [ratio, 1.0])[0])
+
+    needed = _odds(_CLAIMED_RESULT) / _odds(_CLAIMED_SHARE)
+    columns = (
+        Column("what", "a row of 95% sink"),
+        Column("ratio", "r", ".3f"),
+        Column("sink_share", "becomes", ".3f"),
+    )
+    rows = (
+        ("as published: sink norm 0.6 of the content's", _CLAIMED_RATIO, _CLAIMED_RESULT),
+        ("by the odds law, measured by the oracle", _CLAIMED_RATIO, weighted(_CLAIMED_RATIO)),
+        ("the ratio that would give 73%", needed, weighted(needed)),
+    )
+    text = (
+        f"The published arithmetic is wrong: a row of {_CLAIMED_SHARE:.0%} with r = {_CLAIMED_RATIO} goes to "
+        f"{weighted(_CLAIMED_RATIO):.1%}, not to {_CLAIMED_RESULT:.0%}; that would take r = {needed:.3f}."
+    )
+    return Table("arithmetic", "A published sum, done again", columns, rows), Note("arithmetic", text)
+
+
+def _odds(share: float) -> float:
+    return share / (1 - share)

@@ -1,0 +1,211 @@
+"""The tidy table: one row per text, layer, head and query, with its sink shares and what is odd about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import oracle
+from oracle._checks import reject
+
+__all__ = [
+    "HEAD_SUMMED",
+    "MIN_CONTENT_KEYS",
+    "THIN_CONTENT",
+    "WEIGHTINGS",
+    "RowTable",
+    "content_queries",
+    "join_tables",
+    "tabulate",
+    "tabulate_head_summed",
+]
+
+Array = NDArray[Any]
+
+WEIGHTINGS = ("attention", "value_norm", "transformed_norm")
+HEAD_SUMMED = "head_summed_norm"
+THIN_CONTENT = 1e-3
+MIN_CONTENT_KEYS = 8
+
+_PLACES = ("text", "layer", "head", "query", "n_tokens")
+_FLAGS = ("no_sink", "no_mass", "zero_content", "thin_content")
+
+
+@dataclass(frozen=True, eq=False)
+class RowTable:
+    """Columns of one length, (row,). `n_tokens` is T: the visible tokens of the row's text.
+
+    `shares` holds the sink share by weighting, in [0, 1] (NaN: the weighting leaves the row no mass);
+    `ratios` holds r of the odds law for the norm weightings (NaN: no sink mass or no content mass).
+    `no_sink`: no visible sink key. `no_mass`: a row of zeros, its share is NaN. `zero_content`: no attention
+    on content, its content distribution is undefined. `thin_content`: some, but less than 1e-3.
+    `head` is -1 where heads are pooled. `left_out` counts the rows of a causal text that
+    see too few content keys.
+    """
+
+    text: NDArray[np.int32]
+    layer: NDArray[np.int32]
+    head: NDArray[np.int32]
+    query: NDArray[np.int32]
+    n_tokens: NDArray[np.int32]
+    shares: Mapping[str, Array]
+    ratios: Mapping[str, Array]
+    no_sink: NDArray[np.bool_]
+    no_mass: NDArray[np.bool_]
+    zero_content: NDArray[np.bool_]
+    thin_content: NDArray[np.bool_]
+    left_out: int = 0
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def columns(self) -> dict[str, Array]:
+        """All columns by name: places, share_NAME, r_NAME, flags."""
+        return {
+            **{name: getattr(self, name) for name in _PLACES},
+            **{f"share_{name}": share for name, share in self.shares.items()},
+            **{f"r_{name}": ratio for name, ratio in self.ratios.items()},
+            **{name: getattr(self, name) for name in _FLAGS},
+        }
+
+    def lengths(self) -> list[int]:
+        """The distinct values of T, sorted."""
+        return [int(count) for count in np.unique(self.n_tokens)]
+
+
+def content_queries(
+    sink_mask: NDArray[np.bool_],
+    visible: NDArray[np.bool_],
+    queries: str = "content",
+    min_content_keys: int = MIN_CONTENT_KEYS,
+) -> tuple[NDArray[np.intp], int]:
+    """Which rows of a text count, (query,), and how many causal rows were left out.
+
+    "content" takes the queries that are real and no sink, "all" every real query. In a causal text (nobody
+    sees a later key) a row counts from `min_content_keys` visible content keys on.
+    """
+    if queries not in ("content", "all"):
+        reject("queries", expected="content or all", found=repr(queries), todo="Name one of the two.")
+    chosen = visible.any(axis=1)
+    if queries == "content":
+        chosen = chosen & ~sink_mask
+    causal = len(visible) > 1 and not np.triu(visible, 1).any()
+    if not causal:
+        return np.flatnonzero(chosen), 0
+    enough = (visible & ~sink_mask).sum(axis=1) >= min_content_keys
+    return np.flatnonzero(chosen & enough), int((chosen & ~enough).sum())
+
+
+def tabulate(
+    attention: Array,
+    sink_mask: NDArray[np.bool_],
+    visible: NDArray[np.bool_],
+    norms: Mapping[str, Array],
+    *,
+    text: int = 0,
+    layers: Sequence[int] | None = None,
+    queries: str = "content",
+    min_content_keys: int = MIN_CONTENT_KEYS,
+    measures: ModuleType = oracle,
+) -> RowTable:
+    """The rows of one text, layer by layer, so that only one layer is ever widened to float64.
+
+    `attention` (layer, head, query, key); `sink_mask` (key,); `visible` (query, key); `norms` maps
+    "value_norm" and "transformed_norm" (either may be absent) to (layer, head, key). `measures` is the module
+    whose `sink_share` and `norm_odds_ratio` are called. Raises InputError as those do.
+    """
+    rows, left_out = content_queries(sink_mask, visible, queries, min_content_keys)
+    chosen = list(range(len(attention)) if layers is None else layers)
+    seen = visible[rows]
+    shape = (len(chosen), attention.shape[1], len(rows))
+    shares = {name: np.empty(shape) for name in ("attention", *norms)}
+    ratios = {name: np.empty(shape) for name in norms}
+    content = np.empty(shape)
+    for index, layer in enumerate(chosen):
+        part = attention[layer][:, rows]  # (head, query, key)
+        shares["attention"][index] = measures.sink_share(part, sink_mask, None, seen)
+        # not 1 - share, which would round a small content mass away
+        content[index] = measures.sink_share(part, ~sink_mask, None, seen)
+        for name, norm in norms.items():
+            shares[name][index] = measures.sink_share(part, sink_mask, norm[layer], seen)
+            ratios[name][index] = measures.norm_odds_ratio(part, sink_mask, norm[layer], seen)
+    grid = (chosen, range(shape[1]), rows)
+    return _assemble(text, grid, sink_mask, visible, shares, ratios, content, left_out)
+
+
+def tabulate_head_summed(
+    attention: Array,
+    gram: Array,
+    sink_mask: NDArray[np.bool_],
+    visible: NDArray[np.bool_],
+    *,
+    text: int = 0,
+    layers: Sequence[int] | None = None,
+    queries: str = "content",
+    min_content_keys: int = MIN_CONTENT_KEYS,
+    measures: ModuleType = oracle,
+) -> RowTable:
+    """The rows of one text under the head-summed norm: one per layer and query, `head` is -1.
+
+    `gram` is (layer, key, head, head). Content is judged by the summed norms here, and there is no r.
+    """
+    rows, left_out = content_queries(sink_mask, visible, queries, min_content_keys)
+    chosen = list(range(len(attention)) if layers is None else layers)
+    seen = visible[rows]
+    share, content = np.empty((2, len(chosen), 1, len(rows)))
+    for index, layer in enumerate(chosen):
+        weights = measures.head_summed_norm(attention[layer][:, rows], gram[layer])  # (query, key)
+        share[index, 0] = measures.weight_share(weights, sink_mask, seen)
+        content[index, 0] = measures.weight_share(weights, ~sink_mask, seen)
+    shares = {HEAD_SUMMED: share}
+    return _assemble(text, (chosen, (-1,), rows), sink_mask, visible, shares, {}, content, left_out)
+
+
+def join_tables(tables: Iterable[RowTable]) -> RowTable:
+    """The rows of several texts under each other; an empty list gives a table without rows."""
+    parts = list(tables)
+    if not parts:
+        place, flag = np.empty(0, np.int32), np.empty(0, bool)
+        return RowTable(place, place, place, place, place, {}, {}, flag, flag, flag, flag)
+    first = parts[0]
+    return RowTable(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in (*_PLACES, *_FLAGS)},
+        shares={name: np.concatenate([part.shares[name] for part in parts]) for name in first.shares},
+        ratios={name: np.concatenate([part.ratios[name] for part in parts]) for name in first.ratios},
+        left_out=sum(part.left_out for part in parts),
+    )
+
+
+def _assemble(
+    text: int,
+    grid: tuple[Sequence[int], Sequence[int], Array],
+    sink_mask: NDArray[np.bool_],
+    visible: NDArray[np.bool_],
+    shares: Mapping[str, Array],
+    ratios: Mapping[str, Array],
+    content: Array,
+    left_out: int,
+) -> RowTable:
+    """Flatten (layer, head, query) arrays into columns; `grid` lists layers, heads and queries."""
+    layer, head, query = np.meshgrid(*(np.asarray(axis, np.int32) for axis in grid), indexing="ij")
+    unseen = ~(visible[np.asarray(grid[2])] & sink_mask).any(axis=1)
+    mass = content.ravel()
+    return RowTable(
+        text=np.full(layer.size, text, np.int32),
+        layer=layer.ravel(),
+        head=head.ravel(),
+        query=query.ravel(),
+        n_tokens=np.full(layer.size, visible.any(axis=0).sum(), np.int32),
+        shares={name: share.ravel() for name, share in shares.items()},
+        ratios={name: ratio.ravel() for name, ratio in ratios.items()},
+        no_sink=np.broadcast_to(unseen, layer.shape).ravel(),
+        no_mass=np.isnan(mass),
+        zero_content=mass == 0,
+        thin_content=(mass > 0) & (mass < THIN_CONTENT),
+        left_out=left_out * layer.shape[0] * layer.shape[1],
+    )

@@ -1,0 +1,150 @@
+"""The one-row-per-word tables: a stated set of layers each, and what the opened rows say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import oracle
+from oracle.trace import Trace
+from validation.headline import LABELS, Summary, layer_numbers, summarise
+from validation.report.document import Column, Table
+from validation.table import WEIGHTINGS
+
+__all__ = ["Link", "WordTable"]
+
+Array = NDArray[Any]
+
+
+class Link(NamedTuple):
+    """One displayed link: where it opened, its value on the screen and in the whole row, the row's sink."""
+
+    text: int  # counted from 1
+    layer: int
+    head: int
+    word: str
+    link: str
+    shown: float
+    of_row: float
+    sink_share: float
+
+
+@dataclass
+class WordTable:
+    """Opens one row per word and stated set of layers, text by text; a set is a tuple of layer numbers."""
+
+    sets: Sequence[tuple[int, ...]]
+    _opened: dict[tuple[int, ...], list[tuple[int, oracle.OpenedRows]]] = field(default_factory=dict)
+    _lengths: set[int] = field(default_factory=set)
+
+    def add(self, text: int, trace: Trace) -> None:
+        """Take in one text; weights are merged into words layer by layer, so that little is held at once."""
+        layers = sorted({layer for chosen in self.sets for layer in chosen})
+        units = oracle.group_words(trace)
+        groups = [unit.tokens for unit in units]
+        merged = {name: [self._merged(trace, name, layer, groups) for layer in layers] for name in WEIGHTINGS}
+        whole = {name: np.stack(merged.pop(name)) for name in WEIGHTINGS}  # (layer, head, word, word)
+        # every unit is one position of the merged rows now; merging again changes no bit
+        words = [unit._replace(tokens=(place,)) for place, unit in enumerate(units)]
+        for chosen in self.sets:
+            opened = oracle.open_rows(whole, words, [layers.index(layer) for layer in chosen])
+            self._opened.setdefault(chosen, []).append((text, _renamed(opened, layers)))
+        self._lengths.add(int(trace.mask.sum()))
+
+    @property
+    def lengths(self) -> list[int]:
+        """The distinct T of the texts, sorted."""
+        return sorted(self._lengths)
+
+    def shares(self, name: str, *sets: tuple[int, ...]) -> Array:
+        """Sink shares under `name` of the opened rows of these sets together, (word,)."""
+        return self._joined([opened.shares[name] for chosen in sets for _, opened in self._opened_in(chosen)])
+
+    def summary(self, name: str, *sets: tuple[int, ...]) -> Summary:
+        """Summary of these sets' rows together; a row is worse when its share grew, which is r > 1."""
+        shares, before = self.shares(name, *sets), self.shares("attention", *sets)
+        known = ~np.isnan(shares)
+        worse = None if name == "attention" else int((shares > before).sum())
+        return summarise(shares)._replace(worse=worse, with_r=int(known.sum()))
+
+    def same_head(self, name: str, chosen: tuple[int, ...]) -> int:
+        """On how many words `name` opens the head that attention opens."""
+        return sum(
+            int((opened.heads[name] == opened.heads["attention"]).all(axis=1).sum())
+            for _, opened in self._opened_in(chosen)
+        )
+
+    def undefined(self, chosen: tuple[int, ...]) -> int:
+        """Words without a row: no other word in the text, or no content mass in any head."""
+        return sum(opened.undefined for _, opened in self._opened_in(chosen))
+
+    def links(self, chosen: tuple[int, ...]) -> list[Link]:
+        """Every displayed link of one stated set, in the order of the texts."""
+        return [
+            Link(
+                text + 1,
+                int(opened.heads["attention"][row, 0]),
+                int(opened.heads["attention"][row, 1]),
+                opened.words[row],
+                opened.links[row],
+                float(opened.link_weight[row]),
+                float(opened.link_mass[row]),
+                float(opened.shares["attention"][row]),
+            )
+            for text, opened in self._opened_in(chosen)
+            for row in range(len(opened.words))
+        ]
+
+    def table(self, name: str, title: str, notes: Sequence[str] = ()) -> Table:
+        """One row per stated set for one weighting."""
+        columns = [
+            Column("layers", "layers"),
+            Column("words", "words", ",d"),
+            Column("median", "median", ".1%"),
+            Column("worst", "worst", ".1%"),
+            Column("above_half", ">50%", ",d"),
+            Column("above_ninety", ">90%", ",d"),
+        ]
+        against = name != "attention"  # what follows compares a weighting with attention
+        if against:
+            columns += [
+                Column("worse", "r>1", ",d"),
+                Column("same_head", "same head", ",d"),
+                Column("share_same_head", "part", ".1%"),
+            ]
+        columns.append(Column("undefined", "undef.", ",d"))
+        rows = []
+        for chosen in self.sets:
+            found = self.summary(name, chosen)
+            cells: list[Any] = [found.rows, found.median, found.worst, found.above_half, found.above_ninety]
+            if against:
+                same = self.same_head(name, chosen)
+                cells += [found.worse, same, found.part(same)]
+            rows.append((layer_numbers(chosen), *cells, self.undefined(chosen)))
+        return Table(f"words_{name}", f"{title}: {LABELS[name]}", tuple(columns), tuple(rows), tuple(notes))
+
+    def _opened_in(self, chosen: tuple[int, ...]) -> list[tuple[int, oracle.OpenedRows]]:
+        return self._opened.get(chosen, [])
+
+    @staticmethod
+    def _merged(trace: Trace, name: str, layer: int, groups: Sequence[Sequence[int]]) -> Array:
+        norm = None if name == "attention" else getattr(trace, name)[layer]
+        weights = oracle.weighted_rows(trace.attention[layer], norm, trace.visible)
+        return oracle.merge_words(weights, groups)
+
+    @staticmethod
+    def _joined(parts: list[Array]) -> Array:
+        return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _renamed(opened: oracle.OpenedRows, layers: Sequence[int]) -> oracle.OpenedRows:
+    """Layer numbers of the model instead of places in the stack of merged layers."""
+    numbers = np.asarray(layers, dtype=np.int64)
+    heads = {
+        name: np.stack([numbers[found[:, 0]], found[:, 1]], axis=1) for name, found in opened.heads.items()
+    }
+    return opened._replace(heads=heads)
