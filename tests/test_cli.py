@@ -248,7 +248,7 @@ def test_rows_are_measured_without_a_model(call, rows, monkeypatch):
         ({}, ["--sink", "0", "--weighting", "value_norm"], "expected names from attention"),
         ({}, ["--sink", "0", "--layers", "2"], "expected layers from 0 to 1"),
         ({}, ["--sink", "0", "--layout", "rows"], "attention: expected 3 to 5 axes, or a layout"),
-        ({"tokens": ["a"]}, ["--sink", "0"], "expected 1 queries and keys"),
+        ({"tokens": ["a"]}, ["--sink", "0"], "expected 1 on the query axis and 1 on the key axis"),
     ],
 )
 def test_rows_that_cannot_be_measured_are_one_line(call, rows, given, options, message):
