@@ -253,6 +253,7 @@ def test_rows_without_mass_are_zeros_and_counted(five):
     rows[1, 2, 3] = 0
     read = read_attention(rows)
     assert read.undefined == 1
+    assert read.closed == 0
     assert "1 rows have no mass and are undefined" in read.notes
     assert (read.attention[0, 1, 2, 3] == 0).all()
     assert np.isnan(sink_share(read.attention, np.arange(TOKENS) == 0)).sum() == 1

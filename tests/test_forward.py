@@ -67,6 +67,20 @@ def test_the_gram_is_that_of_the_transformed_vectors(model):
     np.testing.assert_allclose(gram, np.einsum("lhjd,lgjd->ljhg", vectors, vectors), atol=1e-12)
 
 
+def test_norms_of_a_float32_model_are_summed_in_float64(model):
+    narrow = model.astype("float32")
+    trace = forward(narrow, IDS)
+    for layer, head, token in np.ndindex(trace.value_norm.shape):
+        vector = trace.values[layer, head, token]
+        assert trace.value_norm[layer, head, token] == pytest.approx(
+            np.sqrt(naive.dot(vector, vector)), rel=1e-15
+        )
+    weight = narrow.layers[0].output.weight[:5]
+    vectors = (trace.values[0, 0] @ weight).astype(np.float64)
+    expected = [np.sqrt(naive.dot(vector, vector)) for vector in vectors]
+    np.testing.assert_allclose(trace.transformed_norm[0, 0], expected, rtol=1e-6)
+
+
 def test_longdouble_is_nearer_to_itself_than_float64(model):
     wide = forward(model.astype("longdouble"), IDS).attention
     narrow = forward(model, IDS).attention

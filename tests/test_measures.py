@@ -397,6 +397,21 @@ def test_heads_that_cancel_are_clamped_at_zero():
     assert ((norms >= 0) & (norms < 1e-7)).all()
 
 
+def test_a_form_that_rounding_makes_negative_is_clamped_at_zero(rng):
+    # Two heads whose vectors are opposite up to their length, weighted so that they cancel: f, -t f.
+    lengths = rng.uniform(0.2, 5, 501)
+    first = lengths / (1 + lengths)
+    rows = np.array([first, 1 / (1 + lengths)]) / first.sum()
+    rows = np.concatenate([rows, 1 - rows.sum(axis=-1, keepdims=True)], axis=-1).clip(0)
+    rows /= rows.sum(axis=-1, keepdims=True)
+    signs = np.array([np.full(502, 1.0), -rows[0] / rows[1].clip(1e-9)])  # (head, key)
+    gram = signs.T[:, :, None] * signs.T[:, None, :]
+    at_key = rows.T[:, :, None]
+    assert (at_key * (gram @ at_key)).sum(axis=-2).min() < 0
+    norms = head_summed_norm(rows[:, None, :], gram)
+    assert ((norms >= 0) & (norms < 1e-8)).all()
+
+
 def test_a_padded_text_has_head_summed_shares():
     mask = np.array([1, 1, 1, 1, 0, 0], bool)
     trace = forward(random_model(), [CLS, 9, 4, SEP, PAD, PAD], mask=mask, keep=KEEP_ALL)
@@ -471,6 +486,13 @@ def test_an_undeclared_sink_needs_sixteen_later_rows(rows_after, reported):
     rows[..., 0] = 1
     expected = [(0, 0, 1.0)] if reported else []
     assert undeclared_sinks(rows, np.zeros(rows_after + 1, bool)) == expected
+
+
+@pytest.mark.parametrize(("weight", "reported"), [(0.295, False), (0.305, True)])
+def test_an_undeclared_sink_takes_three_tenths(weight, reported):
+    rows = np.zeros((1, 1, 20, 20))
+    rows[..., 0], rows[..., 19] = weight, 1 - weight
+    assert [item[:2] for item in undeclared_sinks(rows, np.zeros(20, bool))] == [(0, 0)] * reported
 
 
 def test_a_key_that_only_looks_at_itself_is_no_sink():

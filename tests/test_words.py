@@ -336,6 +336,13 @@ def test_self_and_punctuation_stay_in_the_row_but_are_no_link():
     np.testing.assert_allclose(opened.shares["attention"], 0.5)
 
 
+def test_rows_that_are_not_closed_give_the_same_links_and_masses():
+    rows = random_rows(np.random.default_rng(43), 1, 2, 5, 5)
+    closed, wide = (open_rows({"attention": factor * rows}, UNITS, [0]) for factor in (1, 1.004))
+    for name in ("link_weight", "link_mass"):
+        np.testing.assert_allclose(getattr(wide, name), getattr(closed, name), rtol=1e-14)
+
+
 def test_a_word_whose_rows_are_all_sink_has_no_row_and_is_counted():
     rows = np.full((1, 2, 5, 5), 0.2)
     rows[:, :, 3] = [1, 0, 0, 0, 0]
