@@ -324,14 +324,22 @@ def test_every_command_ends_with_the_code_of_its_result(call, monkeypatch, comma
 
 
 def timed(*arguments):
-    """Runs the command line in a new process: seconds (the best of three), output, loaded modules."""
-    start = f"import sys; from validation.cli import main; main({list(arguments)})"
-    code = f"{start}; print(*sys.modules, file=sys.stderr)"
+    """Runs the command line in a new process: seconds (the best of three), output, loaded modules.
+
+    With one thread: the threads of BLAS wait for each other where other programs keep the cores busy.
+    """
+    command = f"import sys; from validation.cli import main; main({list(arguments)})"
+    code = f"{command}; print(*sys.modules, file=sys.stderr)"
     seconds = []
     for _ in range(3):
         start = time.perf_counter()
         shown = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            check=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         )
         seconds.append(time.perf_counter() - start)
     return min(seconds), shown.stdout, set(shown.stderr.split())
