@@ -13,28 +13,13 @@ from validation.diffing import diff
 from validation.forward_checks import Agreement, long_text, padded
 from validation.report.document import Check, Table
 from validation.stages import Batch, runner, single
+from validation.texts import SENTENCES
 
 torch = pytest.importorskip("torch", reason='the reference needs pip install "sinkscope[reference]"')
 transformers = pytest.importorskip(
     "transformers", reason='the reference needs pip install "sinkscope[reference]"'
 )
 
-SENTENCES = (
-    "The doctor asked the nurse for help because she was tired.",
-    "Please pass me the scissors that are lying on the table.",
-    "The trophy did not fit into the suitcase because it was too big.",
-    "A small boat drifted slowly across the quiet lake.",
-    "Nobody in the village remembered when the old mill had burned down.",
-    "He doesn't like coffee, but he drinks it every morning.",
-    "Seven birds sat on the wire and watched the rain.",
-    "The committee will publish its report before the end of March.",
-    "Her brother plays the piano better than anyone I know.",
-    "We missed the last train, so we walked home through the park.",
-    "Water boils at a lower temperature high up in the mountains.",
-    "The painter mixed blue and yellow until the green looked right.",
-    "They closed the window because the wind kept slamming the door.",
-    "An honest answer is worth more than a clever excuse.",
-)
 TEXTS = {
     "empty": "",
     "spaces": "   ",

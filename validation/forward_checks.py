@@ -14,7 +14,7 @@ from oracle import Model
 from oracle._checks import reject
 from oracle.loading import load_model
 from validation.progress import Progress, silent
-from validation.reference import random_bert, torch_threads
+from validation.reference import random_bert
 from validation.report.document import Check, Column, Part, Table
 from validation.stages import Batch, Run, Text, read_texts, runner, single
 from validation.tally import Tally
@@ -135,7 +135,7 @@ def validate_forward(
     found = Agreement()
     for seed in range(draws):
         progress("oracle against transformers, random weights", done + seed, total)
-        with TemporaryDirectory() as folder, torch_threads(1):
+        with TemporaryDirectory() as folder:
             drawn = load_model(random_bert(folder, seed, **_RANDOM[seed % len(_RANDOM)]))
             runs = _runs(drawn, None)
             for batch in random_batches(seed, drawn.config.vocab_size):

@@ -75,8 +75,7 @@ class Reference:
         Returns the stages that `keep` names, batch first: "embeddings" (batch, token, d_model); "queries",
         "keys", "values" (batch, layer, head, token, d_head); "scores", "attention" (batch, layer, head,
         query, key); "hidden_states" (batch, layer + 1, token, d_model). Scores are what their softmax is
-        given, so padding keys stand at a large negative number of theirs, and padding queries attend like
-        any other.
+        given: padding keys stand at a large negative number there, and padding queries attend like others.
         Without `position_ids` they count from 0 at the first column, padding or not.
         """
         kept = set(keep)
