@@ -20,6 +20,8 @@ __all__ = ["OpenedRows", "Unit", "group_words", "merge_words", "open_rows"]
 
 Array = NDArray[Any]
 
+_PUNCTUATION = {"neither": "punctuation", "sink": "sink", "word": "word"}
+
 _ATTACHED = ("Mn", "Mc", "Me", "Cf")
 _INVISIBLE = ("Cc", "Cf")
 _EMOJI = {"\N{VARIATION SELECTOR-16}", "\N{COMBINING ENCLOSING KEYCAP}"}  # "#" with them is a picture
@@ -49,15 +51,23 @@ class OpenedRows(NamedTuple):
     undefined: int  # words without a row: no other word, or no content mass in any head
 
 
-def group_words(trace: Trace) -> tuple[Unit, ...]:
+def group_words(trace: Trace, *, punctuation: str = "neither") -> tuple[Unit, ...]:
     """Units of a text by the tokenizer's offsets, in text order; sinks are units by themselves.
 
     A word is a run without white space, its outer punctuation split off as units of their own and its inner
     punctuation kept (don't is one word). Punctuation is what BERT splits off: the Unicode categories P and
     ASCII's symbols. An emoji is a word; a combining mark, a joiner or a selector goes with the character
     before it; a script without white space is one word from one outer punctuation mark to the next space.
-    Padding belongs to no unit. A trace made from token ids has no text: InputError.
+    Padding belongs to no unit. `punctuation` says what those outer runs count as: "neither" sink nor word
+    (they stay in the displayed row), "sink", or "word". A trace made from token ids has no text: InputError.
     """
+    if punctuation not in _PUNCTUATION:
+        reject(
+            "punctuation",
+            expected=" or ".join(_PUNCTUATION),
+            found=repr(punctuation),
+            todo="Name one of them.",
+        )
     if trace.text is None or trace.offsets is None:
         reject(
             "trace", expected="a trace of a string", found="one of token ids", todo="Run forward on the text."
@@ -81,7 +91,9 @@ def group_words(trace: Trace) -> tuple[Unit, ...]:
     for span, tokens in members.items():
         begin, stop, kind = spans[span]
         units.append((tokens[0], Unit(trace.text[begin:stop], kind, tuple(tokens))))
-    return tuple(unit for _, unit in sorted(units, key=lambda pair: pair[0]))
+    kind = _PUNCTUATION[punctuation]
+    ordered = [unit for _, unit in sorted(units, key=lambda pair: pair[0])]
+    return tuple(unit._replace(kind=kind) if unit.kind == "punctuation" else unit for unit in ordered)
 
 
 def merge_words(weights: Any, groups: Sequence[Sequence[int]]) -> Array:

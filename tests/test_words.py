@@ -421,3 +421,15 @@ def test_layers_in_words_are_a_type_error():
 def test_units_of_another_text_are_refused():
     with refused("groups", "positions from 0 to 3"):
         open_rows({"attention": np.full((1, 1, 4, 4), 0.25)}, UNITS, [0])
+
+
+@pytest.mark.parametrize("choice", ["neither", "sink", "word"])
+def test_outer_punctuation_is_what_the_caller_says(model, choice):
+    mark = {"neither": "~", "sink": "@", "word": ""}[choice]
+    units = group_words(forward(model, "ab, (cd)", keep=()), punctuation=choice)
+    assert described(units) == ["ab", f"{mark},", f"{mark}(", "cd", f"{mark})"]
+
+
+def test_an_unknown_choice_of_punctuation_is_refused(model):
+    with refused("punctuation", "neither or sink or word"):
+        group_words(forward(model, "ab", keep=()), punctuation="none")

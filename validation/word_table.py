@@ -38,13 +38,14 @@ class WordTable:
     """Opens one row per word and stated set of layers, text by text; a set is a tuple of layer numbers."""
 
     sets: Sequence[tuple[int, ...]]
+    punctuation: str = "neither"  # what oracle.group_words takes it for
     _opened: dict[tuple[int, ...], list[tuple[int, oracle.OpenedRows]]] = field(default_factory=dict)
     _lengths: set[int] = field(default_factory=set)
 
     def add(self, text: int, trace: Trace) -> None:
         """Take in one text; weights are merged into words layer by layer, so that little is held at once."""
         layers = sorted({layer for chosen in self.sets for layer in chosen})
-        units = oracle.group_words(trace)
+        units = oracle.group_words(trace, punctuation=self.punctuation)
         groups = [unit.tokens for unit in units]
         merged = {name: [self._merged(trace, name, layer, groups) for layer in layers] for name in WEIGHTINGS}
         whole = {name: np.stack(merged.pop(name)) for name in WEIGHTINGS}  # (layer, head, word, word)

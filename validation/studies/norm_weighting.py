@@ -63,18 +63,22 @@ def run(
     progress: Progress = silent,
     layers: str | Sequence[int] | None = None,
     truncate: bool = False,
+    punctuation: str = "neither",
 ) -> tuple[Part, ...]:
     """The whole study on any texts, with the model's special tokens as the sink.
 
     Every layer is a stated set of the one-row-per-word protocol by itself; all of them as one set are shown
-    beside them and are no part of the verdict. Raises InputError as `gather` does.
+    beside them and are no part of the verdict. `punctuation` is "neither" sink nor word, "sink" or "word" in
+    the one-row-per-word tables. Raises InputError as `gather` does.
     """
     chosen = parse_layers(layers, model.config.n_layers)
     single = [(layer,) for layer in chosen]
-    words = WordTable([*single, chosen] if len(chosen) > 1 else single)
+    words = WordTable([*single, chosen] if len(chosen) > 1 else single, punctuation)
     found = gather(model, texts, layers=chosen, truncate=truncate, progress=progress, each=words.add)
     T = length_words(words.lengths)
     notes = ["r>1: rows that got worse; same head: words on which the weighting opens the head of attention"]
+    if punctuation != "neither":
+        notes.append(f"outer punctuation counts as {punctuation} in this table and its verdict")
     if len(chosen) > 1:
         notes.append(
             f"{layer_words(chosen)} as one set: a positional head wins nearly always; not in the verdict"
