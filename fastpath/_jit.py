@@ -27,7 +27,7 @@ def compiled(function: Function) -> Function:
 
 
 def compiled_parallel(function: Function) -> Function:
-    """Compile with `numba.prange` over rows; a reduction never crosses threads, so their count changes no bit."""
+    """Compile with `numba.prange` over rows; no reduction crosses threads, so their count changes no bit."""
     return _compile(function, parallel=True)
 
 
