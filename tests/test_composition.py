@@ -13,7 +13,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def exact_split(row, sinks) -> tuple[mpmath.mpf, mpmath.mpf, mpmath.mpf]:
-    """Total, binary and content of one row with 700 digits (next to 1e-300 most of them count), by the definition over n+1 parts."""
+    """Total, binary and content of one row by the definition, with digits enough next to 1e-300."""
 
     def entropy(parts):
         whole = mpmath.fsum(parts)
