@@ -8,12 +8,15 @@ from typing import Any, TypeVar
 
 import numba
 
-__all__ = ["FAST_MATH", "compiled", "compiled_parallel", "inlined"]
+__all__ = ["EXACT_MATH", "FAST_MATH", "compiled", "compiled_parallel", "inlined", "inlined_exact"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Sums may be regrouped so that they vectorise. NaN and infinity keep their meaning: no "nnan", no "ninf".
 FAST_MATH = frozenset({"reassoc", "contract", "arcp", "nsz"})
+
+# The order of operations stands, as split constants need; only a product and a sum may round once together.
+EXACT_MATH = frozenset({"contract"})
 
 _warned = False
 
@@ -24,13 +27,22 @@ def compiled(function: Function) -> Function:
 
 
 def compiled_parallel(function: Function) -> Function:
-    """Compile with `numba.prange` over rows; a reduction never crosses threads, so their count changes no bit."""
+    """Compile with `numba.prange` over rows; no reduction crosses threads, so their count changes no bit."""
     return _compile(function, parallel=True)
 
 
 def inlined(function: Function) -> Function:
     """Compile as a leaf that callers inline, so that a loop around it vectorises."""
     return numba.njit(function, inline="always", fastmath=set(FAST_MATH), error_model="numpy")
+
+
+def inlined_exact(function: Function) -> Function:
+    """Compile as a scalar leaf whose sums are never regrouped, whatever the flags of its caller.
+
+    `inlined` copies source into the caller, and the caller's flags with it; this one keeps its own, and the
+    loop around it vectorises all the same.
+    """
+    return numba.njit(function, forceinline=True, fastmath=set(EXACT_MATH), error_model="numpy")
 
 
 def _compile(function: Function, parallel: bool) -> Function:

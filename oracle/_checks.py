@@ -1,4 +1,8 @@
-"""Every input error, worded in one voice: what was expected, what was found, what to do."""
+"""Every input error, worded in one voice: what was expected, what was found, what to do.
+
+The row checks of both layers stand here, as far as they compute nothing: masks, ranges and norms are read and
+refused whole; what only a pass over the rows can find is refused by the functions that take the facts.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,28 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from oracle._results import KeyRange
+
 __all__ = [
+    "ROW_SUM_SLACK",
     "InputError",
     "InputTypeError",
     "Unavailable",
     "as_array",
     "at_least_float64",
+    "check_axes",
+    "check_key_range",
+    "check_mask",
+    "check_norm",
+    "check_norm_values",
     "reject",
+    "reject_row_sum",
     "reject_type",
+    "reject_weight",
+    "row_place",
 ]
+
+ROW_SUM_SLACK = 0.01
 
 
 class InputError(ValueError):
@@ -73,3 +90,132 @@ def at_least_float64(argument: str, value: Any) -> NDArray[Any]:
     array = as_array(argument, value)
     wide = np.longdouble if array.dtype == np.longdouble else np.float64
     return array.astype(wide, copy=False)
+
+
+def row_place(index: tuple[int, ...]) -> str:
+    """Words for a row's index (..., layer, head, query): "layer 0, head 3, query 7"."""
+    names = ("text", "layer", "head", "query")
+    known = names[len(names) - len(index) :] if len(index) <= len(names) else None
+    return ", ".join(f"{n} {i}" for n, i in zip(known, index, strict=True)) if known else f"row {index}"
+
+
+def check_axes(argument: str, shape: tuple[int, ...]) -> None:
+    """Refuse rows without a query and a key axis."""
+    if len(shape) < 2:
+        reject(
+            argument,
+            expected="an array (..., query, key)",
+            found=f"shape {shape}",
+            todo=f"Give a single row as {argument}[None, :].",
+        )
+
+
+def reject_weight(argument: str, value: float, index: tuple[int, ...], key: int, count: int) -> NoReturn:
+    """Refuse the weight `value` (widened to float64) of row `index`, the first of `count` wrong ones.
+
+    `argument` is "attention", or "weights" for weights that need not sum to one.
+    """
+    rows = argument == "attention"
+    reject(
+        argument,
+        expected="finite weights of at least zero" + ("" if rows else ", or NaN in a whole row"),
+        found=f"{value} at {row_place(index)}, key {key} ({count} in all)",
+        todo="Pass rows after the softmax, and mark padding with visible=."
+        if rows
+        else "Pass weights, not scores.",
+    )
+
+
+def reject_row_sum(total: float, index: tuple[int, ...], count: int) -> NoReturn:
+    """Refuse the sum `total` of row `index`: of `count` rows off by more than ROW_SUM_SLACK the worst."""
+    reject(
+        "attention",
+        expected=f"rows that sum to one within {ROW_SUM_SLACK}, or to exactly zero",
+        found=f"a sum of {total:.6g} at {row_place(index)}, the worst of {count}",
+        todo="Take rows in eval mode (dropout rescales them), after the softmax, over all visible keys.",
+    )
+
+
+def check_norm_values(norms: NDArray[Any]) -> None:
+    """Refuse norms that are negative, NaN or infinite."""
+    wrong = ~(np.isfinite(norms) & (norms >= 0))
+    if wrong.any():
+        place = tuple(int(axis) for axis in np.argwhere(wrong)[0])
+        reject(
+            "norm",
+            expected="finite norms of at least zero",
+            found=f"{norms[place]} at index {place}",
+            todo="Pass the Euclidean norms of the value vectors.",
+        )
+
+
+def check_norm(norm: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Norms (..., key) as float64 or longdouble: finite, not negative, one for each key of rows `shape`."""
+    norms = at_least_float64("norm", norm)
+    fits = norms.ndim and norms.shape[-1] == shape[-1]
+    try:
+        np.broadcast_shapes(norms.shape[:-1], shape[:-2])
+    except ValueError:
+        fits = False
+    if not fits:
+        reject(
+            "norm",
+            expected=f"(..., key) to go with attention {shape}",
+            found=f"shape {norms.shape}",
+            todo="Give one norm for each key of each head, such as trace.value_norm.",
+        )
+    check_norm_values(norms)
+    return norms
+
+
+def check_mask(argument: str, mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """`mask` as booleans that broadcast against rows of `shape` (..., query, key), whole along the keys."""
+    array = as_array(argument, mask)
+    if array.dtype != bool and not np.isin(array, (0, 1)).all():
+        found = array[~np.isin(array, (0, 1))].flat[0]
+        reject(
+            argument,
+            expected="True or False, or 1 or 0",
+            found=f"{found}",
+            todo="Pass a boolean mask, not positions.",
+        )
+    try:
+        # The key axis is never stretched: sink_mask=[0] is a position, and would silently mean "no sink".
+        fits = array.shape[-1:] == shape[-1:] and np.broadcast_shapes(array.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        reject(
+            argument,
+            expected=f"a shape that broadcasts against (..., query, key) = {shape}",
+            found=f"shape {array.shape}",
+            todo="Give a mask over keys (key,) or over (query, key).",
+        )
+    return array.astype(bool, copy=False)
+
+
+def check_key_range(visible: KeyRange, shape: tuple[int, ...]) -> KeyRange:
+    """`visible` as int64 arrays (query,) with bounds from 0 to the number of keys of rows `shape`."""
+    n_queries, n_keys = shape[-2:]
+    bounds = []
+    for name, value in zip(KeyRange._fields, visible, strict=True):
+        argument = f"visible.{name}"
+        array = as_array(argument, value)
+        if array.shape != (n_queries,) or (array.size and array.dtype.kind not in "iu"):
+            reject(
+                argument,
+                expected=f"one integer for each of {n_queries} queries",
+                found=f"{array.dtype} of shape {array.shape}",
+                todo="Give start and stop (query,), such as KeyRange.causal(n_queries).",
+            )
+        wrong = (array < 0) | (array > n_keys)
+        if wrong.any():
+            query = int(wrong.argmax())
+            reject(
+                argument,
+                expected=f"bounds from 0 to {n_keys}, the number of keys",
+                found=f"{array[query]} at query {query} ({wrong.sum()} in all)",
+                todo="A query sees start <= key < stop; an empty range sees nothing.",
+            )
+        bounds.append(array.astype(np.int64, copy=False))
+    return KeyRange(*bounds)

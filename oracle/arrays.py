@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle._checks import as_array, at_least_float64, reject
+from oracle._results import KeyRange
 from oracle.rows import check_rows, check_visible
 
 __all__ = ["AttentionArrays", "read_attention"]
@@ -46,10 +47,11 @@ def read_attention(
     layer, of 3-D arrays (head, query, key); 5-D is (layer, batch, head, query, key). `layout` names the axes
     of a single array instead ("batch head query key" is one layer of several texts), or of a list's stack.
     `n_keys`, `n_layers` and `n_heads` are what the caller knows of the axes (from tokens, norms, a model); a
-    size that contradicts them is refused with the readings that there are. Without `visible` ((query, key)
-    or (batch, query, key)), an upper triangle that is zero in every head is taken as causal, and columns
-    that are zero in every head and row as padding; the notes say so. Raises InputError as `check_rows` does,
-    and for layers that are None or missing (Hugging Face gives those under sdpa and flash attention).
+    size that contradicts them is refused with the readings that there are. Without `visible` ((query, key),
+    (batch, query, key) or a KeyRange), an upper triangle that is zero in every head is taken as causal, and
+    columns that are zero in every head and row as padding; the notes say so. Raises InputError as
+    `check_rows` does, and for layers that are None or missing (Hugging Face gives those under sdpa and flash
+    attention).
     """
     array, axes = _stack(attention, layout)
     notes = [f"axes read as ({', '.join(axes.split())}) from shape {array.shape}"]
@@ -69,8 +71,8 @@ def read_attention(
     if visible is None:
         seen = _infer_visible(wide, notes)
     else:
-        given = as_array("visible", visible)
-        if given.ndim not in (2, 3):
+        given = visible if isinstance(visible, KeyRange) else as_array("visible", visible)
+        if not isinstance(given, KeyRange) and given.ndim not in (2, 3):
             reject(
                 "visible",
                 expected="a mask (query, key) or (batch, query, key)",

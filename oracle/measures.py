@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import as_array, at_least_float64, reject
-from oracle.rows import check_norm, check_norm_values, check_rows, check_sinks, check_visible, row_place
+from oracle._checks import as_array, at_least_float64, check_norm, check_norm_values, reject
+from oracle._results import KeyRange
+from oracle.rows import check_rows, check_sinks, check_visible, check_weights
 
 __all__ = [
     "UNDECLARED_ROWS",
@@ -43,7 +44,7 @@ def weighted_rows(attention: Any, norm: Any = None, visible: Any = None) -> Arra
     Keys that are not visible get zero. Raises InputError for anything else.
     """
     rows = check_rows(attention, visible)
-    return rows if norm is None else rows * check_norm(norm, rows)[..., None, :]
+    return rows if norm is None else rows * check_norm(norm, rows.shape)[..., None, :]
 
 
 def weight_share(weights: Any, sink_mask: Any, visible: Any = None) -> Array:
@@ -54,7 +55,7 @@ def weight_share(weights: Any, sink_mask: Any, visible: Any = None) -> Array:
     row of nothing but NaN (which is how `weighted_rows` and `head_summed_norm` mark a row without mass).
     Negative, infinite or other NaN weights of visible keys raise InputError.
     """
-    weights = _check_weights(weights, visible)
+    weights = check_weights(weights, visible)
     return _share(weights, check_sinks(sink_mask, weights))
 
 
@@ -79,7 +80,7 @@ def norm_odds_ratio(attention: Any, sink_mask: Any, norm: Any, visible: Any = No
     """
     rows = weighted_rows(attention, None, visible)
     sinks = check_sinks(sink_mask, rows)
-    norms = check_norm(norm, rows)[..., None, :]
+    norms = check_norm(norm, rows.shape)[..., None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
         means = [
             np.where(part, rows * norms, 0).sum(axis=-1) / np.where(part, rows, 0).sum(axis=-1)
@@ -175,31 +176,11 @@ def undeclared_sinks(attention: Any, sink_mask: Any, visible: Any = None) -> lis
     return sorted(found, key=lambda item: -item[2])
 
 
-def _check_weights(weights: Any, visible: Any) -> Array:
-    array = at_least_float64("weights", weights)
-    if array.ndim < 2:
-        reject(
-            "weights",
-            expected="an array (..., query, key)",
-            found=f"shape {array.shape}",
-            todo="Give a single row as weights[None, :].",
-        )
-    if visible is not None:
-        array = np.where(check_visible(visible, array), array, 0)
-    wrong = ~(np.isfinite(array) & (array >= 0)) & ~np.isnan(array).all(axis=-1, keepdims=True)
-    if wrong.any():
-        place = tuple(np.argwhere(wrong)[0].tolist())
-        reject(
-            "weights",
-            expected="finite weights of at least zero, or NaN in a whole row",
-            found=f"{array[place]} at {row_place(place[:-1])}, key {place[-1]} ({wrong.sum()} in all)",
-            todo="Pass weights, not scores.",
-        )
-    return array
-
-
 def _seen_keys(visible: Any, keys: Array) -> NDArray[np.bool_]:
     """Which keys any query sees, (key,), from a mask over keys or over (..., query, key)."""
+    if isinstance(visible, KeyRange):
+        seen = check_visible(visible, np.broadcast_to(keys, (np.size(visible.start), *keys.shape)))
+        return np.any(seen, axis=0)
     given = as_array("visible", visible)
     rows = np.broadcast_to(keys, (*given.shape[:-1], *keys.shape))
     return np.any(check_visible(given, rows), axis=tuple(range(given.ndim - 1)))

@@ -8,15 +8,9 @@ from oracle_models import random_rows
 from wording import refused
 
 from oracle import InputTypeError
-from oracle.rows import (
-    ROW_SUM_SLACK,
-    check_norm,
-    check_norm_values,
-    check_rows,
-    check_sinks,
-    check_visible,
-    row_place,
-)
+from oracle._checks import ROW_SUM_SLACK, check_norm, check_norm_values, row_place
+from oracle._results import KeyRange
+from oracle.rows import check_rows, check_sinks, check_visible, check_weights
 
 
 @pytest.fixture
@@ -163,18 +157,58 @@ def test_ragged_masks_are_refused():
         check_visible([[True], [True, False]], np.zeros((2, 2)))
 
 
+def test_a_range_of_keys_is_the_mask_it_stands_for():
+    rows = np.zeros((2, 3, 5))
+    seen = check_visible(KeyRange(np.array([0, 1, 4]), np.array([5, 3, 4])), rows)
+    np.testing.assert_array_equal(seen, [[1, 1, 1, 1, 1], [0, 1, 1, 0, 0], [0, 0, 0, 0, 0]])
+    np.testing.assert_array_equal(check_visible(KeyRange.causal(5), np.zeros((5, 5))), np.tri(5))
+    window = check_visible(KeyRange.causal(5, 2), np.zeros((5, 5)))
+    np.testing.assert_array_equal(window, np.tri(5) - np.tri(5, k=-2))
+    assert check_visible(KeyRange([3], [1]), np.zeros((1, 5))).sum() == 0
+    assert check_visible(KeyRange([], []), np.zeros((0, 5))).shape == (0, 5)
+    assert check_visible(KeyRange([0, 0], [0, 0]), np.zeros((2, 0))).shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "argument", "words"),
+    [
+        ([0, 0, 0], [1, 2], "visible.start", "each of 2 queries"),
+        ([0, 0], [1], "visible.stop", "int64 of shape (1,)"),
+        (0, [1, 2], "visible.start", "shape ()"),
+        ([0.0, 1.0], [1, 2], "visible.start", "float64 of shape (2,)"),
+        ([0, -1], [1, 2], "visible.start", "-1 at query 1 (1 in all)"),
+        ([0, 0], [9, 6], "visible.stop", "found 9 at query 0 (2 in all)"),
+        ([6, 0], [1, 2], "visible.start", "bounds from 0 to 5, the number of keys"),
+    ],
+)
+def test_wrong_ranges_are_refused(start, stop, argument, words):
+    for check in (check_visible, lambda visible, rows: check_rows(rows, visible)):
+        with refused(argument, words):
+            check(KeyRange(np.array(start), np.array(stop)), np.zeros((3, 2, 5)))
+
+
+def test_weights_of_any_sum_pass_and_so_does_a_row_of_nothing_but_nan():
+    given = np.array([[3.0, 0.0], [np.nan, np.nan]])
+    np.testing.assert_array_equal(check_weights(given), given)
+    np.testing.assert_array_equal(check_weights([[3.0, np.nan]], [True, False]), [[3.0, 0.0]])
+    with refused("weights", "or NaN in a whole row", "nan at query 0, key 1 (1 in all)", "not scores"):
+        check_weights([[3.0, np.nan]])
+    with refused("weights", "weights[None, :]"):
+        check_weights([3.0])
+
+
 @pytest.mark.parametrize("shape", [(5,), (3, 5), (2, 3, 5), (2, 1, 5)])
 def test_norms_go_with_the_keys_of_their_heads(shape):
-    norms = check_norm(np.ones(shape, np.float32), np.zeros((2, 3, 4, 5)))
+    norms = check_norm(np.ones(shape, np.float32), (2, 3, 4, 5))
     assert norms.shape == shape
     assert norms.dtype == np.float64
-    assert check_norm(np.ones(shape, np.longdouble), np.zeros((2, 3, 4, 5))).dtype == np.longdouble
+    assert check_norm(np.ones(shape, np.longdouble), (2, 3, 4, 5)).dtype == np.longdouble
 
 
 @pytest.mark.parametrize("shape", [(4,), (4, 5), (2, 5), (3, 2, 5), (), (1,)])
 def test_norms_of_other_shapes_are_refused(shape):
     with refused("norm", "(..., key) to go with attention (2, 3, 4, 5)", f"{shape}"):
-        check_norm(np.ones(shape), np.zeros((2, 3, 4, 5)))
+        check_norm(np.ones(shape), (2, 3, 4, 5))
 
 
 @pytest.mark.parametrize("wrong", [-1.0, np.nan, np.inf])

@@ -1,0 +1,51 @@
+"""A second look at the rows that a kernel found odd: what the oracle refuses is refused in its words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oracle._checks import ROW_SUM_SLACK, check_key_range, reject_row_sum, reject_weight
+from oracle._results import KeyRange
+
+__all__ = ["refuse_wrong_rows"]
+
+
+def refuse_wrong_rows(argument: str, rows: NDArray[Any], visible: Any, odd: NDArray[np.bool_]) -> None:
+    """Raise the oracle's InputError for the odd rows (..., query), unless their oddity is a mere -0.0.
+
+    Weights that need not sum to one ("weights") may also be NaN in a whole row.
+    """
+    places = np.argwhere(odd)
+    found = rows[tuple(places.T)].astype(np.float64)  # (odd row, key)
+    found = np.where(_seen(visible, rows.shape, places), found, 0)
+    wrong = ~(np.isfinite(found) & (found >= 0))
+    if argument != "attention":
+        wrong &= ~np.isnan(found).all(axis=-1, keepdims=True)
+    if wrong.any():
+        row, key = (int(axis) for axis in np.argwhere(wrong)[0])
+        reject_weight(argument, found[row, key], _index(places[row]), key, int(wrong.sum()))
+    if argument == "attention":
+        with np.errstate(over="ignore"):
+            total = found.sum(axis=-1)
+        off = np.where(total == 0, 0, np.abs(total - 1))
+        if off.max(initial=0) > ROW_SUM_SLACK:
+            worst = int(off.argmax())
+            reject_row_sum(total[worst], _index(places[worst]), int((off > ROW_SUM_SLACK).sum()))
+
+
+def _seen(visible: Any, shape: tuple[int, ...], places: NDArray[np.intp]) -> Any:
+    """Which keys the odd rows see, (odd row, key), or True for all."""
+    if visible is None:
+        return True
+    if isinstance(visible, KeyRange):
+        start, stop = check_key_range(visible, shape)
+        keys, queries = np.arange(shape[-1]), places[:, -1]
+        return (start[queries, None] <= keys) & (keys < stop[queries, None])
+    return np.broadcast_to(np.asarray(visible, dtype=bool), shape)[tuple(places.T)]
+
+
+def _index(place: NDArray[np.intp]) -> tuple[int, ...]:
+    return tuple(int(axis) for axis in place)

@@ -1,0 +1,210 @@
+"""exp and log of the fast path on every float32 (a sample by default), and their coefficients."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fastpath import _math
+from fastpath._jit import compiled
+
+Array = NDArray[Any]
+
+BLOCK = 1 << 20
+STRIDE = 4099 if not numba.config.DISABLE_JIT else 1_000_003  # a prime, so that every exponent is met
+SMALLEST = np.finfo(np.float32).smallest_normal
+LARGEST = np.finfo(np.float32).max
+BOUND = 1.0 if not numba.config.DISABLE_JIT else 1.1  # without fused products, as the module says
+
+
+@compiled
+def exp32_all(x: Array, out: Array) -> None:
+    for i in range(x.shape[0]):
+        out[i] = _math.exp32(x[i])
+
+
+@compiled
+def log32_all(x: Array, out: Array) -> None:
+    for i in range(x.shape[0]):
+        out[i] = _math.log32(x[i])
+
+
+@compiled
+def exp64_all(x: Array, out: Array) -> None:
+    for i in range(x.shape[0]):
+        out[i] = _math.exp64(x[i])
+
+
+def run(function: Callable[[Array, Array], None], x: Array) -> Array:
+    out = np.empty_like(x)
+    with np.errstate(all="ignore"):  # with the JIT off, NumPy's scalars warn where compiled code does not
+        function(x, out)
+    return out
+
+
+def ulps(found: Array, exact: Array) -> Array:
+    """Distance of float32 results from exact ones (float64, finite, not zero) in ULPs of the exact binade."""
+    binade = (exact.view(np.int64) & np.int64(0x7FF0_0000_0000_0000)).view(np.float64)
+    return np.abs(found - exact) / (binade * 2.0**-23)
+
+
+class Survey(NamedTuple):
+    """What a sweep found; `worst` over results that are normal numbers, the counts over all the rest."""
+
+    worst: float
+    where: float
+    subnormal: int  # exact results below the smallest normal number
+    flushed: int  # of those, given as zero
+    mismatches: int  # places where NaN, infinity or zero does not stand as it should
+
+
+def survey(
+    function: Callable[[Array, Array], None], reference: Callable[[Array], Array], bits: Any
+) -> Survey:
+    worst, where, subnormal, flushed, mismatches = 0.0, np.nan, 0, 0, 0
+    for block in bits:
+        x = block.view(np.float32)
+        with np.errstate(all="ignore"):  # signalling NaNs among them
+            found = run(function, x).astype(np.float64)
+            exact = reference(x.astype(np.float64))
+            rounded = exact.astype(np.float32)
+            size = np.abs(exact)
+            normal = (size >= SMALLEST) & (np.abs(rounded) <= LARGEST)
+            small = (size < SMALLEST) & (size > 0)
+            error = np.where(normal, ulps(found, exact), 0)
+        rest = ~(normal | small)
+        mismatches += int((rest & ~((found == rounded) | (np.isnan(found) & np.isnan(rounded)))).sum())
+        mismatches += int((normal & ~(np.isfinite(found))).sum())
+        subnormal += int(small.sum())
+        flushed += int((found[small] == 0).sum())
+        place = int(np.nanargmax(error))
+        if error[place] > worst:
+            worst, where = float(error[place]), float(x[place])
+    return Survey(worst, where, subnormal, flushed, mismatches)
+
+
+def sample() -> list[Array]:
+    return [np.arange(0, 1 << 32, STRIDE, dtype=np.uint64).astype(np.uint32)]
+
+
+def every() -> Any:
+    for start in range(0, 1 << 32, BLOCK):
+        yield np.arange(start, start + BLOCK, dtype=np.uint64).astype(np.uint32)
+
+
+def check(name: str, found: Survey) -> None:
+    assert found.worst <= BOUND, (name, found)
+    assert found.mismatches == 0, (name, found)
+    assert found.flushed == found.subnormal, (name, found)
+
+
+FUNCTIONS = {"exp32": (exp32_all, np.exp), "log32": (log32_all, np.log)}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_sample_of_all_float32(name: str) -> None:
+    found = survey(*FUNCTIONS[name], sample())
+    check(name, found)
+    assert found.worst > 0.5, "correctly rounded everywhere? the survey cannot be right"
+
+
+@pytest.mark.slow
+def test_every_float32(capsys: pytest.CaptureFixture[str]) -> None:
+    table = {name: survey(*pair, every()) for name, pair in FUNCTIONS.items()}
+    with capsys.disabled():
+        print(
+            f"\n{'function':9} {'worst ULP':>10} {'at x':>16} {'subnormal':>10} {'flushed':>8} {'odd and wrong':>14}"
+        )
+        for name, row in table.items():
+            print(
+                f"{name:9} {row.worst:10.4f} {row.where:16.9g} {row.subnormal:10d} "
+                f"{row.flushed:8d} {row.mismatches:14d}"
+            )
+    for name, row in table.items():
+        check(name, row)
+
+
+def test_the_survey_notices_a_wrong_function() -> None:
+    def shifted(x: Array, out: Array) -> None:
+        out[:] = np.exp(x.astype(np.float64) + 5e-7)
+
+    def deaf(x: Array, out: Array) -> None:
+        out[:] = np.where(np.isnan(x), 0, np.exp(x.astype(np.float64)))
+
+    bits = np.arange(0, 1 << 32, 100_003, dtype=np.uint64).astype(np.uint32)
+    assert survey(shifted, np.exp, [bits]).worst > 2
+    assert survey(deaf, np.exp, [bits]).mismatches > 0
+    assert survey(deaf, np.exp, [bits]).flushed < survey(deaf, np.exp, [bits]).subnormal
+
+
+def test_borders_of_exp32() -> None:
+    low, high = np.float32(-87.33654), np.float32(88.72283)
+    up, down = np.float32(np.inf), np.float32(-np.inf)
+    x = np.array(
+        [low, np.nextafter(low, down), high, np.nextafter(high, up), down, up, np.nan, 0, -0.0], np.float32
+    )
+    found = run(exp32_all, x)
+    assert SMALLEST <= found[0] < SMALLEST * 1.0001
+    assert LARGEST * 0.999 < found[2] <= LARGEST
+    np.testing.assert_array_equal(
+        found[[1, 3, 4, 5, 6, 7, 8]], np.array([0, np.inf, 0, np.inf, np.nan, 1, 1])
+    )
+
+
+def test_log32_of_subnormals_and_of_what_has_no_log() -> None:
+    tiny = np.array([1, 2, 3, 1000, 0x7FFFFF], np.uint32).view(np.float32)
+    exact = np.log(tiny.astype(np.float64))
+    assert ulps(run(log32_all, tiny).astype(np.float64), exact).max() <= BOUND
+    odd = np.array([0, -0.0, -1, -np.inf, np.inf, np.nan, -1e-42, 1], np.float32)
+    np.testing.assert_array_equal(
+        run(log32_all, odd),
+        np.array([-np.inf, -np.inf, np.nan, np.nan, np.inf, np.nan, np.nan, 0], np.float32),
+    )
+
+
+def test_exp64_against_longdouble() -> None:
+    rng = np.random.default_rng(3)
+    count = 200_000 if not numba.config.DISABLE_JIT else 5_000
+    x = np.concatenate(
+        [rng.uniform(-708.39, 709.78, count), rng.uniform(-1, 1, count), rng.normal(size=count) * 1e-6]
+    )
+    exact = np.exp(x.astype(np.longdouble))
+    found = run(exp64_all, x)
+    error = np.abs(found - exact) / np.spacing(exact.astype(np.float64))
+    assert 0.5 < error.max() <= BOUND
+    odd = np.array([np.nan, np.inf, -np.inf, 0, -0.0, -708.4, 709.79, -1e300, 1e300])
+    np.testing.assert_array_equal(
+        run(exp64_all, odd), np.array([np.nan, np.inf, 0, 1, 1, 0, np.inf, 0, np.inf])
+    )
+
+
+def generator() -> ModuleType:
+    path = Path(__file__).parents[1] / "generate_exp_log_coefficients.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_coefficients_come_from_the_generator() -> None:
+    made = generator()
+    for fit, written, bound in (
+        (made.exp32, _math._EXP32, 2**-27),
+        (made.exp64, _math._EXP64, 2**-56),
+        (made.log32, _math._LOG32, 2**-29),
+    ):
+        coefficients, error = fit()
+        np.testing.assert_array_equal(written, coefficients)
+        assert error < bound
+    assert made.ln2(9, np.float32) == _math._LN2_32
+    assert made.ln2(32, np.float64) == _math._LN2_64
