@@ -1,4 +1,4 @@
-"""What people would use instead: plain NumPy, clever NumPy, PyTorch. Arrays in, arrays out, in their own dtype.
+"""What people would use instead: plain NumPy, clever NumPy, PyTorch; arrays in, arrays out.
 
 Each computes what its twin in `fastpath` does, as somebody would write it who has well-formed rows: nothing
 is checked. The peers on torch raise Unavailable without it.

@@ -76,7 +76,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a case: errors by contender and quantity, who left a bound, and the times of the others."""
+    """What came of a case: errors by contender and quantity, who left a bound, the times of the others."""
 
     case: Case
     errors: Mapping[str, Mapping[str, float]]

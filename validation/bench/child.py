@@ -1,4 +1,4 @@
-"""Measurements that need a process of their own: `python -m validation.bench.child WHAT SIZES...` prints JSON."""
+"""What needs a process of its own: `python -m validation.bench.child WHAT SIZES...` prints JSON."""
 
 from __future__ import annotations
 

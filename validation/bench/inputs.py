@@ -32,7 +32,7 @@ class Pairs(NamedTuple):
 
 
 def draw_rows(shape: tuple[int, ...], seed: int = 0) -> Rows:
-    """Softmax rows of normal scores; the first and the last key are sinks with small value norms, as in BERT."""
+    """Softmax rows of normal scores; first and last key are sinks of small norms, as in BERT."""
     rng = np.random.default_rng(seed)
     sinks = _ends(shape[-1])
     attention = rng.standard_normal(shape, dtype=np.float32)

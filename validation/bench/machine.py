@@ -15,7 +15,7 @@ __all__ = ["blas_threads", "load_average", "machine"]
 
 
 def machine() -> dict[str, Any]:
-    """Processor, CPUs, threads of BLAS, Numba and torch, load average, versions, BLAS; "absent" what is not here."""
+    """Processor, CPUs, threads of BLAS, Numba and torch, load average, versions (or "absent"), BLAS."""
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     versions = {}
     for name in ("numpy", "numba", "torch", "transformers"):
@@ -51,8 +51,8 @@ def load_average() -> list[float]:
 
 def _threads_of(name: str) -> int | str:
     """Threads of a library that this process has loaded; "not loaded" otherwise."""
-    library = sys.modules.get(name)
-    return library.get_num_threads() if hasattr(library, "get_num_threads") else "not loaded"
+    count = getattr(sys.modules.get(name), "get_num_threads", None)
+    return int(count()) if count is not None else "not loaded"
 
 
 def _processor() -> str:

@@ -38,11 +38,11 @@ def entropy_case(shape: tuple[int, ...], missing: str | None, judged: bool = Tru
 
 
 def transformed_case(sizes: tuple[int, int, int, int], missing: str | None, judged: bool = True) -> Case:
-    """Transformed-norm shares of one layer, `sizes` (head, token, d_head, d_model), from rows, values and W_O.
+    """Transformed-norm shares of a layer of `sizes` (head, token, d_head, d_model) from rows, values and W_O.
 
     Both sides begin with the values; the einsum is given the transformed vectors and is not timed for them.
     """
-    n_heads, n_tokens, d_head, d_model = sizes
+    n_heads, n_tokens, _, d_model = sizes
     attention, sinks, _ = draw_rows((n_heads, n_tokens, n_tokens))
     values, weight = _layer(sizes)
     vectors = transformed_vectors(values, weight)

@@ -153,7 +153,7 @@ def _run(
     from validation.bench import figures, rows, streaming
 
     if name == "rows":
-        makers = (
+        makers: tuple[Callable[[], Case], ...] = (
             lambda: rows.rows_case(sizes.rows, missing, sizes.judged),
             lambda: rows.entropy_case(sizes.rows, missing, sizes.judged),
             lambda: rows.transformed_case(sizes.transformed, missing, sizes.judged),
