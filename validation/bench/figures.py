@@ -144,7 +144,7 @@ def first_use(sizes: tuple[int, int, int], progress: Progress = silent) -> Table
     ]
     rows.insert(0, ("import fastpath", found[0]["import"], found[1]["import"], None))
     notes = (
-        "first ever: a fresh process, an empty NUMBA_CACHE_DIR; then a second process with what was kept there",
+        "first ever: a fresh process, an empty NUMBA_CACHE_DIR; then a second one that finds what was kept",
         f"{sizes[0]} heads, {sizes[1]} tokens",
     )
     return Table("first_use", "Compile time, apart", columns, tuple(rows), notes)

@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 def read_only(rows: Array) -> Array:
-    """Sums of rows (..., query, key), in their own dtype: a compiled loop that reads and adds, nothing else."""
+    """Sums of rows (..., query, key) in their dtype, by a compiled loop that reads and adds, nothing else."""
     return _read(rows.reshape(-1, rows.shape[-1])).reshape(rows.shape[:-1])
 
 

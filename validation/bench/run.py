@@ -98,7 +98,7 @@ def run_bench(
 
 
 def goal_note(parts: Sequence[Part]) -> list[Part]:
-    """How many goals were met, which were missed, and which were not run, in one sentence."""
+    """How many goals were met, which were missed, which not run; nothing if none was judged."""
     found: dict[str, list[str]] = {MET: [], MISSED: [], NOT_RUN: []}
     for table in parts:
         if not isinstance(table, Table):
@@ -107,7 +107,7 @@ def goal_note(parts: Sequence[Part]) -> list[Part]:
             if record.get("goal") and record.get("verdict") in found:
                 peer = record.get("contender")
                 found[record["verdict"]].append(f"{table.key} against {peer}" if peer else record["what"])
-    if not any(found.values()):
+    if not found[MET] and not found[MISSED]:
         return []
     named = [f"{len(found[MET])} met"]
     named += [
