@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oracle import InputError, Model, load_model
-from validation import bench, peers
+from validation import bench
 from validation.bench import (
     QUICK,
     SECTIONS,
@@ -22,7 +22,6 @@ from validation.bench import (
     run,
 )
 from validation.bench.child import ask, first_calls
-from validation.progress import silent
 from validation.report.document import Check, Column, Document, Note, Table
 from validation.report.terminal import render
 
@@ -95,7 +94,7 @@ def test_a_wrong_result_of_ours_fails_the_run(monkeypatch: pytest.MonkeyPatch) -
 
 def test_without_torch_its_rows_stay_and_are_said_not_to_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    parts = bench.run_bench(no_model, TINY, ("streaming", "forward"))
+    parts = bench.run_bench(no_model, TINY, ("streaming",))
     missing = [part.text for part in parts if isinstance(part, Note) and part.key == "not_run"]
     assert missing[0].startswith("NOT RUN: The PyTorch peers need torch")
     rows = {row["contender"]: row for row in tables(parts)["streaming"].records()}
@@ -144,7 +143,7 @@ def test_resident_memory_is_taken_in_a_process_of_its_own() -> None:
 
 
 def test_peak_bytes_counts_what_numpy_holds() -> None:
-    from validation.bench.rows import peak_bytes
+    from validation.bench.timing import peak_bytes
 
     assert 8e6 <= peak_bytes(lambda: np.ones(1_000_000)) < 8.1e6
 

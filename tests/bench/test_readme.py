@@ -103,7 +103,7 @@ def test_without_two_marks_in_their_order_nothing_is_written(tmp_path, text):
     target.write_text(text)
     with pytest.raises(InputError, match="--readme: expected one line <!-- bench:begin -->"):
         write_readme(DOCUMENT, target)
-    with pytest.raises(InputError, match="README.md"):
+    with pytest.raises(InputError, match=r"README\.md"):
         check_marks(target)
     assert target.read_text() == text
 
@@ -118,7 +118,7 @@ def test_a_run_that_disagrees_is_not_published(tmp_path):
     target = tmp_path / "README.md"
     target.write_text(f"{BEGIN}\n{END}")
     failed = DOCUMENT.with_parts([Check("agreement.rows", "a", "b", False)])
-    with pytest.raises(InputError, match="found agreement.rows"):
+    with pytest.raises(InputError, match=r"found agreement\.rows"):
         write_readme(failed, target)
     assert target.read_text() == f"{BEGIN}\n{END}"
 

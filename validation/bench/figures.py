@@ -12,8 +12,7 @@ import fastpath
 from validation.bench.child import ask
 from validation.bench.goals import find_goal, judge
 from validation.bench.inputs import draw_pairs, draw_rows
-from validation.bench.rows import peak_bytes
-from validation.bench.timing import growth_exponent, in_turns
+from validation.bench.timing import growth_exponent, in_turns, peak_bytes
 from validation.progress import Progress, silent
 from validation.report.document import Column, Table
 

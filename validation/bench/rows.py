@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from validation.bench.case import FLOAT32_PEER, Bound, Case, Contender
 from validation.bench.goals import find_goal, judge
 from validation.bench.inputs import draw_rows
 from validation.bench.limits import read_only
+from validation.bench.timing import peak_bytes
 from validation.report.document import Column, Table
 
 __all__ = ["entropy_case", "norm_memory", "rows_case", "transformed_case", "transformed_share"]
@@ -91,17 +91,6 @@ def norm_memory(sizes: tuple[int, int, int, int], judged: bool = True) -> Table:
     )
     notes = ("fastpath: tracemalloc's peak during a call; einsum: the bytes of the array that it builds",)
     return Table("transformed memory", "Memory of transformed-norm shares", columns, rows, notes)
-
-
-def peak_bytes(call: Callable[[], Any]) -> int:
-    """The most bytes that NumPy held at once during `call`, beyond what it held before."""
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        call()
-        return tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
 
 
 def _row_case(

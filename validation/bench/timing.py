@@ -1,8 +1,9 @@
-"""Calls timed in turns in one process, so that a slow moment of the machine hits all of them."""
+"""Calls timed in turns in one process, so that a slow moment hits all of them; and what they hold."""
 
 from __future__ import annotations
 
 import time
+import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from oracle._checks import reject
 
-__all__ = ["Paired", "Spread", "Timings", "growth_exponent", "in_turns", "paired"]
+__all__ = ["Paired", "Spread", "Timings", "growth_exponent", "in_turns", "paired", "peak_bytes"]
 
 Array = NDArray[Any]
 
@@ -110,6 +111,17 @@ def growth_exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
         return float("nan")
     centred = x - x.mean()
     return float((centred * y).sum() / (centred * centred).sum())
+
+
+def peak_bytes(call: Callable[[], Any]) -> int:
+    """The most bytes that NumPy held at once during `call`, beyond what it held before."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        call()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
 
 
 def _order(count: int, number: int) -> list[int]:
