@@ -29,17 +29,8 @@ COLUMNS = ("share", "share_n", "share_f", "ratio_n", "ratio_f", "total", "binary
 
 
 @inlined
-def _finish_shares(out: Any, content: Any, sink: Any) -> None:
-    """Shares and ratios of one row from the sums of a, a n and a f over its content and over its sinks."""
-    for column in range(3):
-        out[column] = sink[column] / (sink[column] + content[column])
-    for column in range(1, 3):
-        out[column + 2] = (sink[column] / sink[0]) / (content[column] / content[0])
-
-
-@inlined
-def _finish_entropies(out: Any, content: float, sink: float, information: float) -> None:
-    """The entropy of one row and its parts; information is sum a ln a over its content."""
+def _entropies(content: float, sink: float, information: float) -> tuple[float, float, float]:
+    """Total, binary and content entropy of one row; information is sum a ln a over its content."""
     mass = content + sink
     inside, outside = sink / mass, content / mass
     binary = 0.0
@@ -49,9 +40,11 @@ def _finish_entropies(out: Any, content: float, sink: float, information: float)
         binary = -inside * math.log(inside) - (outside * math.log1p(-inside) if outside > 0.0 else 0.0)
     within = math.log(content) - information / content
     within = 0.0 if within < 0.0 else within
-    out[5] = np.nan if not mass > 0.0 else (binary + outside * within if outside > 0.0 else binary)
-    out[6] = binary if mass > 0.0 else np.nan
-    out[7] = within if outside > 0.0 else np.nan
+    if not mass > 0.0:
+        return np.nan, np.nan, np.nan
+    if not outside > 0.0:
+        return binary, binary, np.nan
+    return binary + outside * within, binary, within
 
 
 @inlined
@@ -76,57 +69,62 @@ def _make_ranged(real: Any, bits: Any, entropies: bool) -> Callable[..., None]:
         out: Any,
         odd: Any,
     ) -> None:
-        """Rows (batch, query, key); n, f (batch or 1, key); visible keys start <= key < stop, each (query,).
+        """Take rows (batch, query, key); n, f (batch or 1, key); visible keys start <= key < stop, each (query,).
 
         gaps (gap, 2): runs of keys between sinks; sinks (sink,): their positions. Fills out and odd.
+
+        Indices are unsigned, which Numba need not test for counting from the end (that would stop
+        vectorising), and no array is sliced, which would count references between threads.
         """
-        batch, n_queries = rows.shape[0], rows.shape[1]
+        n_queries = rows.shape[1]
         per_matrix = (n_queries + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE
-        for task in numba.prange(batch * per_matrix):
+        for task in numba.prange(rows.shape[0] * per_matrix):
             b = task // per_matrix
             first = (task - b * per_matrix) * ROWS_AT_ONCE
-            row_n, row_f = n[b if n.shape[0] > 1 else 0], f[b if f.shape[0] > 1 else 0]
-            content, sink = np.empty(3), np.empty(3)
-            for q in range(first, min(first + ROWS_AT_ONCE, n_queries)):
-                row = rows[b, q]
-                content[:] = 0.0
-                sink[:] = 0.0
-                information, sign = 0.0, np.int64(0)
+            b = np.uintp(b)
+            bn = b if n.shape[0] > 1 else np.uintp(0)
+            bf = b if f.shape[0] > 1 else np.uintp(0)
+            for q in range(np.uintp(first), np.uintp(min(first + ROWS_AT_ONCE, n_queries))):
+                content, content_n, content_f, information = 0.0, 0.0, 0.0, 0.0
+                sink, sink_n, sink_f, sign = 0.0, 0.0, 0.0, np.int64(0)
                 for gap in range(gaps.shape[0]):
                     begin, end = max(gaps[gap, 0], start[q]), min(gaps[gap, 1], stop[q])
                     while begin < end:
                         until = min(begin + BLOCK, end)
-                        a, x, y = row[begin:until], row_n[begin:until], row_f[begin:until]
-                        part, part_n, part_f, signs = real(0), real(0), real(0), bits(0)
-                        surprise = real(0)
-                        for k in range(a.shape[0]):
-                            weight = a[k]
+                        part, part_n, part_f, surprise = real(0), real(0), real(0), real(0)
+                        signs = bits(0)
+                        for k in range(np.uintp(begin), np.uintp(until)):
+                            weight = rows[b, q, k]
                             part += weight
-                            part_n += weight * x[k]
-                            part_f += weight * y[k]
+                            part_n += weight * n[bn, k]
+                            part_f += weight * f[bf, k]
                             signs |= real(weight).view(bits)
                             if entropies and narrow:
                                 surprise += weight * log32(weight) if weight > 0 else real(0)
                             elif entropies:
                                 surprise += weight * math.log(weight) if weight > 0 else real(0)
-                        content[0] += part
-                        content[1] += part_n
-                        content[2] += part_f
+                        content += part
+                        content_n += part_n
+                        content_f += part_f
                         information += surprise
                         sign |= np.int64(signs)
                         begin = until
                 for s in range(sinks.shape[0]):
-                    key = sinks[s]
-                    if start[q] <= key < stop[q]:
-                        mass = np.float64(row[key])
-                        sink[0] += mass
-                        sink[1] += mass * row_n[key]
-                        sink[2] += mass * row_f[key]
-                        sign |= np.int64(real(row[key]).view(bits))
-                _finish_shares(out[b, q], content, sink)
+                    if start[q] <= sinks[s] < stop[q]:
+                        key = np.uintp(sinks[s])
+                        mass = np.float64(rows[b, q, key])
+                        sink += mass
+                        sink_n += mass * n[bn, key]
+                        sink_f += mass * f[bf, key]
+                        sign |= np.int64(real(rows[b, q, key]).view(bits))
+                out[b, q, 0] = sink / (sink + content)
+                out[b, q, 1] = sink_n / (sink_n + content_n)
+                out[b, q, 2] = sink_f / (sink_f + content_f)
+                out[b, q, 3] = (sink_n / sink) / (content_n / content)
+                out[b, q, 4] = (sink_f / sink) / (content_f / content)
                 if entropies:
-                    _finish_entropies(out[b, q], content[0], sink[0], information)
-                odd[b, q] = _is_odd(content[0] + sink[0], slack, sign)
+                    out[b, q, 5], out[b, q, 6], out[b, q, 7] = _entropies(content, sink, information)
+                odd[b, q] = _is_odd(content + sink, slack, sign)
 
     return kernel
 
@@ -139,32 +137,34 @@ def _make_masked(real: Any, bits: Any, entropies: bool) -> Callable[..., None]:
         """The same for any masks: visible and is_sink (batch or 1, query, key)."""
         for task in numba.prange(rows.shape[0]):
             b = np.int64(task)  # the loop variable is unsigned, and unsigned with signed makes a float
-            row_n, row_f = n[b if n.shape[0] > 1 else 0], f[b if f.shape[0] > 1 else 0]
-            content, sink = np.empty(3), np.empty(3)
+            bn, bf = b if n.shape[0] > 1 else 0, b if f.shape[0] > 1 else 0
+            bv, bs = b if visible.shape[0] > 1 else 0, b if is_sink.shape[0] > 1 else 0
             for q in range(rows.shape[1]):
-                content[:] = 0.0
-                sink[:] = 0.0
-                information, sign = 0.0, np.int64(0)
+                content, content_n, content_f, information = 0.0, 0.0, 0.0, 0.0
+                sink, sink_n, sink_f, sign = 0.0, 0.0, 0.0, np.int64(0)
                 for k in range(rows.shape[2]):
-                    weight = rows[b, q, k]
-                    if not visible[b if visible.shape[0] > 1 else 0, q, k]:
+                    if not visible[bv, q, k]:
                         continue
-                    mass = np.float64(weight)
-                    sign |= np.int64(real(weight).view(bits))
-                    if is_sink[b if is_sink.shape[0] > 1 else 0, q, k]:
-                        sink[0] += mass
-                        sink[1] += mass * row_n[k]
-                        sink[2] += mass * row_f[k]
+                    mass = np.float64(rows[b, q, k])
+                    sign |= np.int64(real(rows[b, q, k]).view(bits))
+                    if is_sink[bs, q, k]:
+                        sink += mass
+                        sink_n += mass * n[bn, k]
+                        sink_f += mass * f[bf, k]
                     else:
-                        content[0] += mass
-                        content[1] += mass * row_n[k]
-                        content[2] += mass * row_f[k]
+                        content += mass
+                        content_n += mass * n[bn, k]
+                        content_f += mass * f[bf, k]
                         if entropies and mass > 0:
                             information += mass * math.log(mass)
-                _finish_shares(out[b, q], content, sink)
+                out[b, q, 0] = sink / (sink + content)
+                out[b, q, 1] = sink_n / (sink_n + content_n)
+                out[b, q, 2] = sink_f / (sink_f + content_f)
+                out[b, q, 3] = (sink_n / sink) / (content_n / content)
+                out[b, q, 4] = (sink_f / sink) / (content_f / content)
                 if entropies:
-                    _finish_entropies(out[b, q], content[0], sink[0], information)
-                odd[b, q] = _is_odd(content[0] + sink[0], slack, sign)
+                    out[b, q, 5], out[b, q, 6], out[b, q, 7] = _entropies(content, sink, information)
+                odd[b, q] = _is_odd(content + sink, slack, sign)
 
     return kernel
 
