@@ -80,8 +80,19 @@ def test_a_spent_budget_ends_the_rounds_but_not_before_the_least():
         1,
         5,
     )
-    assert in_turns({"a": clock.taking([9] * 9)}, 9, warmup=0, budget=1, clock=clock).seconds.shape == (1, 3)
+    assert in_turns({"a": clock.taking([9] * 9)}, 9, warmup=0, budget=1, clock=clock).seconds.shape == (1, 5)
     assert in_turns({"a": clock.taking([9] * 9)}, 2, warmup=0, budget=1, clock=clock).seconds.shape == (1, 2)
+
+
+def test_slow_calls_take_part_in_the_first_three_timed_rounds_only():
+    clock = Clock()
+    calls = {"a": clock.taking([1, 2, 3, 4, 5, 6]), "b": clock.taking([10, 20, 30])}
+    times = in_turns(calls, 5, warmup=1, slow=("b",), clock=clock)
+    assert times.seconds[0].tolist() == [2, 3, 4, 5, 6]
+    assert times.seconds[1, :3].tolist() == [10, 20, 30]
+    assert np.isnan(times.seconds[1, 3:]).all()
+    assert times.of("b").median == 20
+    assert times.times("b", "a").median == pytest.approx(20 / 3)
 
 
 def test_a_pause_is_not_timed():

@@ -18,7 +18,7 @@ from validation.report.document import Column, Table
 
 __all__ = ["first_use", "growth", "resident_memory"]
 
-_PAUSE = 0.01
+_PAUSE = 0.05
 _MIB = 2**20
 
 Call = Callable[[], Any]

@@ -53,7 +53,10 @@ def transformed_case(sizes: tuple[int, int, int, int], missing: str | None, judg
         (
             Contender("fastpath", lambda: transformed_share(attention, values, weight, sinks), _OURS),
             Contender(
-                "torch, einsum", lambda: peers.torch_einsum(attention, vectors, sinks), FLOAT32_PEER, missing
+                "torch, einsum",
+                lambda: peers.torch_einsum(attention, vectors, sinks),
+                FLOAT32_PEER,
+                missing,
             ),
         ),
         (f"the einsum is run head by head: {n_tokens}² pairs x {d_model} numbers at once",),
@@ -109,10 +112,11 @@ def _row_case(
         )
 
     def peer(
-        name: str, function: Callable[..., RowMeasures], missing: str | None, **options: Any
+        name: str, function: Callable[..., RowMeasures], missing: str | None = None, **options: Any
     ) -> Contender:
+        slow = entropies and function is peers.numpy_rows
         return Contender(
-            name, lambda: function(attention, sinks, norms, entropies, **options), FLOAT32_PEER, missing
+            name, lambda: function(attention, sinks, norms, entropies, **options), FLOAT32_PEER, missing, slow
         )
 
     contenders = [
@@ -122,16 +126,17 @@ def _row_case(
             _OURS,
         ),
         Contender("read-only loop", lambda: read_only(attention)),
-        peer("numpy, one product", peers.numpy_product, None),
-        peer("numpy, one line each", peers.numpy_rows, None),
+        peer("numpy, one line each", peers.numpy_rows),
         peer("torch, eager", peers.torch_rows, missing),
-        Contender("oracle, float64", by_oracle),
+        Contender("oracle, float64", by_oracle, slow=True),
     ]
     if entropies:
         contenders.insert(-1, peer("torch, eager, clever", peers.torch_rows, missing, clever=True))
+    else:
+        contenders.insert(2, peer("numpy, one product", peers.numpy_product))
     notes = (
         f"{attention.nbytes / 2**20:.0f} MiB of rows; the read-only loop adds them up and does nothing else",
-        "one product: the rows times six columns; clever: entropies by the chain rule from one logarithm"
+        "clever: the entropy of the content by the chain rule, from one logarithm of the rows"
         if entropies
         else "one product: the rows times six columns (ones, norms, and each times the sink mask)",
     )

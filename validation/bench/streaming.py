@@ -60,7 +60,7 @@ def streaming_case(
                 FLOAT32_PEER,
                 missing,
             ),
-            Contender("oracle, float64", by_oracle),
+            Contender("oracle, float64", by_oracle, slow=True),
         ),
         (
             "SDPA: the forward pass; two of its value columns are the sums of the share; "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import tracemalloc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ __all__ = ["Paired", "Spread", "Timings", "growth_exponent", "in_turns", "paired
 
 Array = NDArray[Any]
 
+_SLOW_ROUNDS = 3
+
 
 class Spread(NamedTuple):
     """A median with the lower and the upper quartile around it."""
@@ -26,7 +28,7 @@ class Spread(NamedTuple):
 
 
 class Timings(NamedTuple):
-    """Seconds of several calls that took turns, (call, round)."""
+    """Seconds of several calls that took turns, (call, round); NaN where one sat out."""
 
     names: tuple[str, ...]
     seconds: Array
@@ -68,16 +70,17 @@ def in_turns(
     *,
     warmup: int = 1,
     budget: float = float("inf"),
-    least: int = 3,
+    least: int = 5,
+    slow: Collection[str] = (),
     pause: float = 0.0,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Timings:
     """Time every call once a round: `warmup` untimed rounds, then `rounds` timed ones.
 
     Each round starts with another call and every second one runs backwards, so that no call always follows
-    the same one. After `budget` seconds no further round starts, once there are `least`. A `pause` (seconds)
-    before each call lets the threads of the one before it fall asleep. Fewer than one round, or no call,
-    raises InputError.
+    the same one. After `budget` seconds no further round starts, once there are `least`. The `slow` calls
+    take part in the first three timed rounds only (NaN after that). A `pause` (seconds) before each call
+    lets the threads of the one before it fall asleep. Fewer than one round, or no call, raises InputError.
     """
     if rounds < 1:
         reject("rounds", expected="one or more", found=str(rounds), todo="Ask for at least one.")
@@ -89,6 +92,8 @@ def in_turns(
         if number >= least and clock() - begin > budget:
             return Timings(names, seconds[:, :number])
         for place in _order(len(names), number):
+            if names[place] in slow and not 0 <= number < _SLOW_ROUNDS:
+                continue
             if pause:
                 time.sleep(pause)
             start = clock()
@@ -131,5 +136,5 @@ def _order(count: int, number: int) -> list[int]:
 
 
 def _spread(values: Array) -> Spread:
-    lower, median, upper = np.quantile(values, (0.25, 0.5, 0.75))
+    lower, median, upper = np.nanquantile(values, (0.25, 0.5, 0.75))
     return Spread(float(median), float(lower), float(upper))
