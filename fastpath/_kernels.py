@@ -48,7 +48,7 @@ def _entropies(content: float, sink: float, information: float) -> tuple[float, 
 
 
 @inlined
-def _is_odd(mass: float, slack: float, sign: int) -> bool:
+def _is_odd(mass: float, slack: float, sign: Any) -> bool:
     """Whether a row has to be looked at again: a sign bit, a sum off one by more than slack or not finite."""
     return sign < 0 or not (abs(mass - 1.0) <= slack or mass == 0.0) or mass - mass != 0.0
 

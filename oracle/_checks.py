@@ -6,6 +6,7 @@ refused whole; what only a pass over the rows can find is refused by the functio
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,6 +26,7 @@ __all__ = [
     "check_mask",
     "check_norm",
     "check_norm_values",
+    "check_norms",
     "reject",
     "reject_row_sum",
     "reject_type",
@@ -166,6 +168,19 @@ def check_norm(norm: Any, shape: tuple[int, ...]) -> NDArray[Any]:
         )
     check_norm_values(norms)
     return norms
+
+
+def check_norms(norms: Mapping[str, Any] | None, shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
+    """Norms by name, each as in `check_norm`; "attention" is the name of the rows without a norm."""
+    named = dict(norms or {})
+    if "attention" in named:
+        reject(
+            "norms",
+            expected="names other than attention, which is the weighting without a norm",
+            found="a norm of that name",
+            todo="Call it value_norm or transformed_norm.",
+        )
+    return {name: check_norm(norm, shape) for name, norm in named.items()}
 
 
 def check_mask(argument: str, mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:

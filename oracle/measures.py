@@ -6,13 +6,15 @@ longdouble) and returns all queries. What is undefined is NaN.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import as_array, at_least_float64, check_norm, check_norm_values, reject
-from oracle._results import KeyRange
+from oracle._checks import as_array, at_least_float64, check_norm, check_norm_values, check_norms, reject
+from oracle._results import KeyRange, RowMeasures
+from oracle.composition import entropy_split
 from oracle.rows import check_rows, check_sinks, check_visible, check_weights
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "UNDECLARED_WEIGHT",
     "head_summed_norm",
     "norm_odds_ratio",
+    "row_measures",
     "sink_share",
     "undeclared_sinks",
     "value_norm_ratio",
@@ -87,6 +90,31 @@ def norm_odds_ratio(attention: Any, sink_mask: Any, norm: Any, visible: Any = No
             for part in (sinks, ~sinks)
         ]
         return means[0] / means[1]
+
+
+def row_measures(
+    attention: Any,
+    sink_mask: Any,
+    norms: Mapping[str, Any] | None = None,
+    visible: Any = None,
+    entropies: bool = False,
+) -> RowMeasures:
+    """Everything that these rows say about the sink, each array (..., query).
+
+    `shares` holds `sink_share` under "attention" and under the name of each of `norms`, `ratios` holds
+    `norm_odds_ratio` under those names, and `entropy` is `entropy_split` where `entropies` asks for it:
+    ranges, units and NaN as there. Raises InputError as those do, and for a norm named "attention".
+    """
+    rows = check_rows(attention, visible)
+    named = check_norms(norms, rows.shape)
+    return RowMeasures(
+        shares={
+            "attention": sink_share(attention, sink_mask, None, visible),
+            **{name: sink_share(attention, sink_mask, norm, visible) for name, norm in named.items()},
+        },
+        ratios={name: norm_odds_ratio(attention, sink_mask, norm, visible) for name, norm in named.items()},
+        entropy=entropy_split(attention, sink_mask, visible) if entropies else None,
+    )
 
 
 def value_norm_ratio(norm: Any, sink_mask: Any, visible: Any = None) -> Array:

@@ -240,6 +240,12 @@ def test_errors_name_their_argument(attention, norm):
 # --- what holds for every measure ------------------------------------------------------------------
 
 
+def all_of_the_rows(rows, sinks, norms):
+    """Every array of `row_measures` in one: (part, ..., query)."""
+    found = oracle.row_measures(rows, sinks, {"value_norm": norms}, entropies=True)
+    return np.stack([*found.shares.values(), *found.ratios.values(), *found.entropy])
+
+
 def calls(dtype="float64"):
     """Every measure of this module with good arguments: name -> (function, arguments)."""
     rng = np.random.default_rng(32)
@@ -250,6 +256,7 @@ def calls(dtype="float64"):
     return {
         "head_summed_norm": (head_summed_norm, [rows, gram]),
         "norm_odds_ratio": (norm_odds_ratio, [rows, SINKS, norms]),
+        "row_measures": (all_of_the_rows, [rows, SINKS, norms]),
         "sink_share": (sink_share, [rows, SINKS, norms]),
         "undeclared_sinks": (undeclared_sinks, [rows, SINKS]),
         "value_norm_ratio": (value_norm_ratio, [norms, SINKS]),
@@ -520,3 +527,51 @@ def test_undeclared_sinks_are_quick_on_a_long_text(rng):
         undeclared_sinks(rows, sinks)
         seconds.append(time.perf_counter() - start)
     assert min(seconds) < 1
+
+
+# --- everything at once ---------------------------------------------------------------------------
+
+
+def test_row_measures_are_the_single_measures(attention, norm, visible):
+    norms = {"value_norm": norm, "transformed_norm": norm[..., ::-1]}
+    found = oracle.row_measures(closed(attention, visible), SINKS, norms, visible, entropies=True)
+    given = (closed(attention, visible), SINKS)
+    assert list(found.shares) == ["attention", "value_norm", "transformed_norm"]
+    assert list(found.ratios) == ["value_norm", "transformed_norm"]
+    np.testing.assert_array_equal(found.shares["attention"], sink_share(*given, None, visible))
+    for name, one in norms.items():
+        np.testing.assert_array_equal(found.shares[name], sink_share(*given, one, visible))
+        np.testing.assert_array_equal(found.ratios[name], norm_odds_ratio(*given, one, visible))
+    for one, other in zip(found.entropy, oracle.entropy_split(*given, visible), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_row_measures_without_norms_or_entropies(attention):
+    found = oracle.row_measures(attention, SINKS)
+    assert list(found.shares) == ["attention"]
+    assert found.ratios == {}
+    assert found.entropy is None
+
+
+def test_row_measures_refuse_what_the_single_measures_refuse(attention, norm):
+    with refused("norms", "other than attention"):
+        oracle.row_measures(attention, SINKS, {"attention": norm})
+    with refused("norm", "at least zero"):
+        oracle.row_measures(attention, SINKS, {"value_norm": -norm})
+    with refused("attention", "eval mode"):
+        oracle.row_measures(attention * 2, SINKS)
+
+
+def test_a_range_of_keys_stands_for_its_mask_everywhere(attention, norm):
+    ranged = oracle.KeyRange(np.array([0, 1, 0, 2, 3]), np.array([7, 5, 3, 2, 7]))
+    mask = (ranged.start[:, None] <= np.arange(KEYS)) & (np.arange(KEYS) < ranged.stop[:, None])
+    rows = np.nan_to_num(closed(attention, mask | (mask.sum(axis=-1, keepdims=True) == 0)))
+    for call in (
+        lambda seen: weighted_rows(rows, norm, seen),
+        lambda seen: sink_share(rows, SINKS, norm, seen),
+        lambda seen: weight_share(rows * 3, SINKS, seen),
+        lambda seen: norm_odds_ratio(rows, SINKS, norm, seen),
+        lambda seen: value_norm_ratio(norm, SINKS, seen),
+        lambda seen: np.array(undeclared_sinks(rows, SINKS, seen)),
+    ):
+        np.testing.assert_array_equal(call(ranged), call(mask))

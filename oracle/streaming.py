@@ -1,0 +1,69 @@
+"""Sink shares from queries and keys; here the rows are stored, in bulk they never exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oracle._query_key_checks import check_head_norm, check_query_key, check_score_options, reject_scores
+from oracle.measures import sink_share
+from oracle.ops import softmax
+from oracle.rows import check_visible
+
+__all__ = ["sink_share_from_query_key"]
+
+Array = NDArray[Any]
+
+
+def sink_share_from_query_key(
+    query: Any,
+    key: Any,
+    norm: Any,
+    sink_mask: Any,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | None = None,
+    softcap: float | None = None,
+    visible: Any = None,
+) -> Array:
+    """Sink share of the rows softmax(scale · q·k): (..., head, query), float64, in [0, 1], no unit.
+
+    `query` is (..., head, query, d_head), `key` (..., kv_head, key, d_head) with head a multiple of kv_head:
+    query heads in a row share a key head, [0, 0, 1, 1]. `norm` is None, (..., head, key) or (..., kv_head,
+    key). `scale` is 1/sqrt(d_head) by default (Vaswani et al. 2017, arXiv 1706.03762, equation 1); `softcap`
+    c turns a scaled score x into c tanh(x/c) before any masking (Gemma 2, arXiv 2408.00118, section 2).
+
+    `causal` hides later keys, with the last query standing at the last key; `window` hides keys further back
+    than that many, its own included; `visible` (a mask that broadcasts against (..., head, query, key), or a
+    KeyRange) hides more. A query that sees nothing gives NaN, rows otherwise as in `sink_share`. Raises
+    InputError for other shapes, for numbers that are not finite, and as `sink_share` does.
+    """
+    queries, keys = check_query_key(query, key)
+    scale, window, softcap = check_score_options(scale, window, softcap, queries.shape[-1])
+    n_heads, n_key_heads = queries.shape[-3], keys.shape[-3]
+    wide = np.result_type(queries, keys, np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        grouped = np.repeat(keys.astype(wide), n_heads // n_key_heads, axis=-3)
+        scores = queries.astype(wide) @ grouped.swapaxes(-1, -2) * scale  # (..., head, query, key)
+    if not np.isfinite(scores).all():
+        reject_scores()
+    if softcap is not None:
+        scores = softcap * np.tanh(scores / softcap)
+    seen = _placed(scores.shape[-2], scores.shape[-1], causal, window)
+    if visible is not None:
+        seen = seen & check_visible(visible, scores)
+    norms = None if norm is None else check_head_norm(norm, scores.shape, n_key_heads)
+    return sink_share(softmax(np.where(seen, scores, -np.inf)), sink_mask, norms, seen)
+
+
+def _placed(n_queries: int, n_keys: int, causal: bool, window: int | None) -> NDArray[np.bool_]:
+    """What position alone lets a query see: (query, key); the last query stands at the last key."""
+    ahead = np.arange(n_keys) - (np.arange(n_queries)[:, None] + n_keys - n_queries)
+    seen = np.ones(ahead.shape, dtype=bool)
+    if causal:
+        seen &= ahead <= 0
+    if window is not None:
+        seen &= ahead > -window
+    return seen

@@ -1,0 +1,154 @@
+"""What the registry's cases do not try: threads, layouts, odd floats, and the same words for the same errors."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+import fastpath
+import oracle
+from oracle import InputError, InputTypeError, KeyRange
+
+T = 23
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(7)
+    attention = rng.gamma(0.3, size=(2, 3, T, T)) + 1e-9
+    return attention / attention.sum(axis=-1, keepdims=True)
+
+
+@pytest.fixture
+def norms():
+    rng = np.random.default_rng(8)
+    return {"value_norm": rng.gamma(2, size=(2, 3, T)), "transformed_norm": rng.gamma(2, size=(2, 1, T))}
+
+
+SINKS = np.isin(np.arange(T), (0, 4, T - 1))
+
+
+def equal_measures(fast, slow, tolerance):
+    pairs = [(fast.shares[name], slow.shares[name]) for name in slow.shares]
+    pairs += [(np.log(fast.ratios[name]), np.log(slow.ratios[name])) for name in slow.ratios]
+    if slow.entropy is not None:
+        pairs += list(zip(fast.entropy, slow.entropy, strict=True))
+    assert list(fast.shares) == list(slow.shares)
+    assert list(fast.ratios) == list(slow.ratios)
+    for found, expected in pairs:
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_thread_count_gives_the_same_bits(rows, norms, dtype):
+    before = numba.get_num_threads()
+    found = []
+    try:
+        for threads in (1, before):
+            numba.set_num_threads(threads)
+            measured = fastpath.row_measures(rows.astype(dtype), SINKS, norms, entropies=True)
+            found.append([*measured.shares.values(), *measured.ratios.values(), *measured.entropy])
+    finally:
+        numba.set_num_threads(before)
+    for one, many in zip(*found, strict=True):
+        assert one.tobytes() == many.tobytes()
+
+
+@pytest.mark.parametrize("third", [False, True])
+def test_all_in_one_pass_equals_the_oracle(rows, norms, third):
+    if third:  # a third norm takes a second reading
+        norms = {**norms, "other": np.arange(1.0, T + 1)}
+    fast = fastpath.row_measures(rows, SINKS, norms, entropies=True)
+    equal_measures(fast, oracle.row_measures(rows, SINKS, norms, entropies=True), 1e-13)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda a: a[:, ::-1],
+        lambda a: a.swapaxes(0, 1).copy().swapaxes(0, 1),
+        lambda a: np.asfortranarray(a),
+        lambda a: a.astype(a.dtype.newbyteorder()),
+        lambda a: np.broadcast_to(a[:1], a.shape),
+    ],
+    ids=["reversed", "swapped", "fortran", "byteswapped", "broadcast"],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_memory_layout_gives_the_same(rows, norms, view, dtype):
+    laid_out = view(rows.astype(dtype))
+    laid_out.flags.writeable = False
+    plain = np.array(laid_out, dtype=dtype, order="C")
+    fast = fastpath.row_measures(laid_out, SINKS, norms)
+    again = fastpath.row_measures(plain, SINKS, norms)
+    for name, share in again.shares.items():
+        assert fast.shares[name].tobytes() == share.tobytes()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-40, 1e40, 1e300])
+def test_norms_that_float32_cannot_hold_are_measured(rows, norms, scale):
+    scaled = {name: norm * scale for name, norm in norms.items()}
+    fast = fastpath.row_measures(rows.astype(np.float32), SINKS, scaled)
+    equal_measures(fast, oracle.row_measures(rows, SINKS, norms), 1e-6)
+
+
+def test_a_weight_of_minus_zero_is_zero(rows):
+    rows[0, 0, 0, 3] = -0.0
+    rows[0, 0, 0] /= rows[0, 0, 0].sum()
+    np.testing.assert_allclose(
+        fastpath.sink_share(rows, SINKS), oracle.sink_share(rows, SINKS), rtol=0, atol=1e-15
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(3, -1e-9), (4, -1e-9), (3, np.nan), (0, np.nan), (3, np.inf), (3, -np.inf), (3, 0.5)]
+)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_wrong_weight_is_refused_in_the_words_of_the_oracle(rows, key, value, dtype):
+    rows[1, 2, 5, key] = value
+    if dtype == np.float16 and value == -1e-9:
+        rows[1, 2, 5, key] = -1e-4
+    rows = rows.astype(dtype)
+    with pytest.raises(InputError) as slow:
+        oracle.sink_share(rows, SINKS)
+    with pytest.raises(InputError) as fast:
+        fastpath.sink_share(rows, SINKS)
+    assert str(fast.value) == str(slow.value)
+    assert "layer 1, head 2, query 5" in str(fast.value)
+
+
+def test_what_is_wrong_where_nobody_looks_does_not_matter(rows):
+    causal = np.tri(T, dtype=bool)
+    visible = rows * causal
+    visible /= visible.sum(axis=-1, keepdims=True)
+    garbage = np.where(causal, visible, np.nan)
+    expected = oracle.sink_share(visible, SINKS)
+    for seen in (causal, KeyRange.causal(T), np.broadcast_to(causal, rows.shape)):
+        np.testing.assert_allclose(fastpath.sink_share(garbage, SINKS, visible=seen), expected, atol=1e-15)
+
+
+def test_sinks_and_visibility_of_their_own_for_every_matrix(rows, norms):
+    rng = np.random.default_rng(9)
+    sinks = rng.random((2, 1, 1, T)) < 0.3
+    visible = rng.random((1, 3, T, T)) < 0.7
+    visible[..., 0] = True
+    rows = np.where(visible, rows, 0)
+    rows /= rows.sum(axis=-1, keepdims=True)
+    fast = fastpath.row_measures(rows, sinks, norms, visible, entropies=True)
+    slow = oracle.row_measures(rows, sinks, norms, visible, entropies=True)
+    for name, share in slow.shares.items():
+        np.testing.assert_allclose(fast.shares[name], share, atol=1e-13)
+    for found, expected in zip(fast.entropy, slow.entropy, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+def test_longdouble_is_sent_to_the_oracle(rows):
+    with pytest.raises(InputTypeError, match="Use the oracle for longdouble"):
+        fastpath.sink_share(rows.astype(np.longdouble), SINKS)
+
+
+def test_integer_rows_are_rows():
+    np.testing.assert_array_equal(
+        fastpath.sink_share(np.eye(3, dtype=int), [True, False, False]), [1.0, 0.0, 0.0]
+    )

@@ -1,0 +1,165 @@
+"""The registry drives these: every measure, every case, the fast path against the oracle."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import fastpath
+import oracle
+from oracle import EntropySplit, InputError, InputTypeError, KeyRange, RowMeasures
+from validation.cases import Case
+from validation.registry import (
+    LAYERS,
+    REASONS,
+    REGISTRY,
+    MissingImplementation,
+    bound_for,
+    compare_layers,
+    parts_of,
+)
+
+GOOD = [(name, case) for name, measure in REGISTRY.items() for case in measure.cases()]
+REFUSED = [(name, case) for name, measure in REGISTRY.items() for case in measure.refused()]
+
+
+def named(value):
+    return value.name if isinstance(value, Case) else value
+
+
+def frozen(value):
+    """A copy of an argument, arrays as bytes: what must be the same after a call."""
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.shape, value.tobytes()
+    if isinstance(value, dict):
+        return {name: frozen(part) for name, part in value.items()}
+    return tuple(map(frozen, value)) if isinstance(value, KeyRange) else value
+
+
+@pytest.mark.parametrize(("name", "case"), GOOD, ids=named)
+def test_the_fast_path_against_the_oracle(name, case):
+    before = frozen(case.arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compared = compare_layers(REGISTRY[name], case)
+    assert frozen(case.arguments) == before
+    assert compared
+    for part, result in compared.items():
+        assert result.within, f"{part}: {result.message}"
+
+
+@pytest.mark.parametrize(("name", "case"), REFUSED, ids=named)
+def test_both_refuse_in_the_same_words(name, case):
+    said = []
+    for layer in LAYERS:
+        with pytest.raises((InputError, InputTypeError)) as caught:
+            REGISTRY[name].implementation(layer)(**case.arguments)
+        said.append((caught.type, str(caught.value)))
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_results_are_float64(name):
+    for case in REGISTRY[name].cases():
+        found = REGISTRY[name].implementation("oracle")(**case.arguments)
+        assert {array.dtype.name for array in parts_of(found, "share").values()} == {"float64"}
+
+
+def test_the_registry_has_every_function_of_the_fast_path():
+    public = {name for name in fastpath.__all__ if callable(getattr(fastpath, name))}
+    assert public == set(REGISTRY)
+
+
+def test_every_measure_has_a_reason_for_its_bound():
+    for measure in REGISTRY.values():
+        assert any(reason.startswith(measure.reason) for reason in REASONS)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_the_cases_are_the_same_each_time_and_have_names_of_their_own(name):
+    first, second = (list(REGISTRY[name].cases()) for _ in range(2))
+    assert [case.name for case in first] == [case.name for case in second]
+    assert len({case.name for case in first}) == len(first) >= 30
+    assert [frozen(dict(case.arguments)) for case in first] == [
+        frozen(dict(case.arguments)) for case in second
+    ]
+
+
+def test_longdouble_is_the_oracles_alone():
+    rows = np.full((1, 3, 4), 0.25, np.longdouble)
+    for name in sorted(set(REGISTRY) - {"sink_share_from_query_key"}):
+        norm = {"norm": np.ones(4)} if name == "norm_odds_ratio" else {}
+        with pytest.raises(InputTypeError, match=r"longdouble|float128"):
+            getattr(fastpath, name)(rows, np.arange(4) == 0, **norm)
+
+
+# --- the registry is checked too ----------------------------------------------------------------------
+
+
+def good_case(name):
+    return next(iter(REGISTRY[name].cases()))
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_missing_implementation_fails(name, layer, monkeypatch):
+    monkeypatch.delattr(oracle if layer == "oracle" else fastpath, name)
+    with pytest.raises(MissingImplementation, match=f"{layer} has no {name}"):
+        compare_layers(REGISTRY[name], good_case(name))
+
+
+def spoiled(result, change):
+    if isinstance(result, RowMeasures):
+        return result._replace(shares={key: change(array) for key, array in result.shares.items()})
+    if isinstance(result, EntropySplit):
+        return EntropySplit(*map(change, result))
+    return change(result)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda array: array + 2e-5 * (1 + np.abs(array)), "outside its bound"),
+        (lambda array: array.astype(np.float32), "dtype"),
+        (lambda array: array[..., :-1], "shape"),
+        (lambda array: np.where(np.arange(array.shape[-1]) == 0, np.nan, array), "NaN"),
+    ],
+)
+def test_a_wrong_result_is_noticed(name, change, words, monkeypatch):
+    if name == "norm_odds_ratio" and words == "outside its bound":
+        change = lambda array: array * 1.00002  # noqa: E731
+    case = next(
+        case
+        for case in REGISTRY[name].cases()
+        if "one sink, float32" in case.name or ("causal, float32" in case.name and "query" in case.arguments)
+    )
+    right = getattr(oracle, name)
+    monkeypatch.setattr(fastpath, name, lambda **given: spoiled(right(**given), change))
+    failed = [result.message for result in compare_layers(REGISTRY[name], case).values() if not result.within]
+    assert failed
+    assert all(words in message for message in failed)
+
+
+def test_a_part_that_one_side_lacks_is_noticed(monkeypatch):
+    case = next(case for case in REGISTRY["row_measures"].cases() if case.arguments["norms"])
+    monkeypatch.setattr(
+        fastpath, "row_measures", lambda **given: oracle.row_measures(**{**given, "norms": {}})
+    )
+    compared = compare_layers(REGISTRY["row_measures"], case)
+    assert not compared["share", "value_norm"].within
+
+
+def test_bounds_grow_with_length_logarithm_and_score_and_shrink_with_precision():
+    assert bound_for("share", "float32", 500).absolute == bound_for("share", "float16", 5).absolute == 1e-6
+    assert bound_for("share", "float64", 512).absolute < 5e-13
+    assert bound_for("share", "float64", 512).absolute > bound_for("share", "float64", 64).absolute
+    assert bound_for("entropy", "float32", 512).absolute == 1e-5
+    assert bound_for("entropy", "float64", 9, logarithm=40.0).absolute == pytest.approx(
+        40 * bound_for("entropy", "float64", 9).absolute
+    )
+    eps = float(np.finfo(np.float32).eps)
+    assert bound_for("share", "float32", 9, score=50.0).absolute == pytest.approx(1e-6 + 100 * eps)
+    assert bound_for("ratio", "float64", 9).absolute == 0

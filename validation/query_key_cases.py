@@ -1,0 +1,100 @@
+"""Seeded inputs for the measures of queries and keys: grouped heads, masks, caps, short and long texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from oracle import KeyRange
+from validation.cases import DTYPES, SINKS, Case, positions
+
+__all__ = ["bad_query_key_cases", "query_key_cases"]
+
+
+def query_key_cases() -> Iterator[Case]:
+    """Queries and keys: grouped heads, causal, windows, caps, masks and ranges, short and long."""
+    seen = np.random.default_rng(11).random((7, 11)) < 0.6
+    choices: Mapping[str, Mapping[str, Any]] = {
+        "plain": {},
+        "scale": {"scale": 0.3},
+        "causal": {"causal": True},
+        "window": {"window": 3},
+        "causal window": {"causal": True, "window": 3},
+        "softcap": {"softcap": 0.7, "causal": True},
+        "mask": {"visible": seen},
+        "mask over keys": {"visible": seen[1], "causal": True},
+        "mask per text": {"visible": np.stack([seen, ~seen])[:, None]},
+        "range": {"visible": KeyRange(np.arange(7) // 2, np.minimum(np.arange(7) * 2, 11))},
+        "range and window": {"visible": KeyRange(np.arange(7), np.full(7, 9)), "causal": True, "window": 5},
+    }
+    for number, (name, options) in enumerate(choices.items()):
+        for dtype in DTYPES:
+            norm = (None, "head", "kv_head")[number % 3]
+            yield _query_key(f"{name}, {dtype}", (2, 4, 7, 5), (2, 2, 11, 5), dtype, norm, **options)
+    for name, sinks in {**SINKS, "every key": tuple(range(11))}.items():
+        yield _query_key(f"{name}, float32", (3, 7, 5), (3, 11, 5), "float32", "head", sinks, causal=True)
+    yield _query_key("one key head, float32", (6, 7, 5), (1, 11, 5), "float32", "kv_head")
+    yield _query_key("one token, float32", (2, 1, 5), (1, 1, 5), "float32", "head", causal=True)
+    yield _query_key("more queries than keys, float64", (2, 7, 5), (2, 3, 5), "float64", causal=True)
+    yield _query_key("one query, float32", (2, 1, 5), (2, 700, 5), "float32", "head", causal=True)
+    for dtype in ("float32", "float64"):
+        long: dict[str, Any] = {"norm": "head", "causal": True}
+        yield _query_key(f"long, {dtype}", (2, 613, 32), (2, 613, 32), dtype, "head")
+        yield _query_key(f"long causal, {dtype}", (3, 613, 32), (1, 613, 32), dtype, **long)
+        yield _query_key(f"long window, {dtype}", (2, 613, 32), (2, 613, 32), dtype, **long, window=100)
+        yield _query_key(f"large scores, {dtype}", (2, 61, 32), (2, 61, 32), dtype, **long, scale=9.0)
+    for shapes in (((2, 0, 5), (2, 3, 5)), ((2, 3, 5), (2, 0, 5)), ((0, 2, 3, 5), (0, 2, 3, 5))):
+        yield _query_key(f"without elements {shapes[0]}", shapes[0], shapes[1], "float32")
+    case = _query_key("read-only and strided, float32", (4, 14, 5), (2, 22, 5), "float32", "head")
+    given = dict(case.arguments)
+    for name in ("query", "key"):
+        given[name] = given[name][:, ::2]
+        given[name].flags.writeable = False
+    yield Case(case.name, {**given, "norm": given["norm"][:, ::2], "sink_mask": given["sink_mask"][::2]})
+
+
+def bad_query_key_cases() -> Iterator[Case]:
+    """Calls with queries and keys that must be refused."""
+    good = _query_key("good", (2, 4, 5, 3), (2, 2, 7, 3), "float64", "kv_head").arguments
+    changes: Mapping[str, Mapping[str, Any]] = {
+        "queries without heads": {"query": np.zeros((5, 3))},
+        "keys without heads": {"key": np.zeros((7, 3))},
+        "no d_head": {"query": np.zeros((2, 4, 5, 0))},
+        "heads that no group fits": {"key": np.zeros((2, 3, 7, 3))},
+        "another d_head": {"key": np.zeros((2, 2, 7, 4))},
+        "another batch": {"key": np.zeros((1, 2, 7, 3))},
+        "a query of NaN": {"query": np.full((2, 4, 5, 3), np.nan)},
+        "an infinite key": {"key": np.full((2, 2, 7, 3), -np.inf)},
+        "norms of other heads": {"norm": np.ones((3, 7))},
+        "norms below zero": {"norm": np.full((2, 2, 7), -1.0)},
+        "sinks by position": {"sink_mask": [0]},
+        "a mask of another shape": {"visible": np.ones(5)},
+        "a range too short": {"visible": KeyRange(np.zeros(4, int), np.ones(4, int))},
+        "no scale": {"scale": 0.0},
+        "a scale of NaN": {"scale": np.nan},
+        "a cap below zero": {"softcap": -1.0},
+        "no window": {"window": 0},
+        "half a window": {"window": 1.5},
+    }
+    for name, change in changes.items():
+        yield Case(name, {**good, **change})
+
+
+def _query_key(
+    name: str,
+    query_shape: tuple[int, ...],
+    key_shape: tuple[int, ...],
+    dtype: str,
+    norm: str | None = None,
+    sinks: tuple[int, ...] = (0,),
+    **options: Any,
+) -> Case:
+    rng = np.random.default_rng(sum(query_shape) + key_shape[-2])
+    query, key = (rng.standard_normal(shape).astype(dtype) for shape in (query_shape, key_shape))
+    of = {"head": query_shape[:-2], "kv_head": key_shape[:-2]}
+    norms = None if norm is None else rng.uniform(0.1, 9, (*of[norm], key_shape[-2]))
+    n_keys = key_shape[-2]
+    given = {"query": query, "key": key, "norm": norms, "sink_mask": positions(n_keys, *sinks[:n_keys])}
+    return Case(name, {**given, **options})

@@ -1,0 +1,212 @@
+"""One row per measure: who computes it, on which inputs, how far two answers may be apart and why.
+
+It drives tests/test_registry.py, `sinkscope diff oracle fastpath` and the bound of `verify`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oracle import EntropySplit, RowMeasures
+from validation.cases import Case, bad_row_cases, row_cases, weight_cases
+from validation.compare import Comparison, compare
+from validation.query_key_cases import bad_query_key_cases, query_key_cases
+
+__all__ = [
+    "LAYERS",
+    "REASONS",
+    "REGISTRY",
+    "Bound",
+    "Measure",
+    "MissingImplementation",
+    "bound_for",
+    "compare_layers",
+    "parts_of",
+]
+
+Array = NDArray[Any]
+
+LAYERS = ("oracle", "fastpath")
+
+REASONS: Mapping[str, str] = {
+    "rows, float32": "sums of at most 512 weights run in float32, in lanes, and are joined in float64: their "
+    "roundings, of random sign, stay under 16 eps = 1e-6 of a share (at most 2 eps seen), twice that four "
+    "times in an r; a logarithm is off by an ULP of a few nats, and so is its mean: 1e-5 nats",
+    "rows, float64": "a sum of n terms is off by at most n eps, in each of the four sums of a share or an r; "
+    "16 more for products and quotients: (4 n + 16) eps; in an entropy times the largest |ln weight|",
+    "query and key": "an error d of every score changes a share by d at most; d is 2 eps times the largest "
+    "|score|, for the product and for what the exponential is taken of; and the bound of rows beside it",
+}
+"""Why the bounds of `bound_for` are what they are. Products below the smallest normal number have none."""
+
+
+class MissingImplementation(LookupError):
+    """A layer lacks a measure that the registry names."""
+
+
+class Bound(NamedTuple):
+    """What |found - expected| may be: absolute + relative * |expected|."""
+
+    absolute: float
+    relative: float = 0.0
+
+
+def bound_for(kind: str, dtype: Any, n_keys: int, logarithm: float = 1.0, score: float = 0.0) -> Bound:
+    """The bound of a "share", "ratio" or "entropy" over rows of `n_keys` in `dtype`; REASONS says why.
+
+    `logarithm` is the largest |ln weight| of an entropy, `score` the largest |score| of shares from queries
+    and keys, 0 for rows.
+    """
+    coarse = np.dtype(dtype).itemsize < 8 and np.dtype(dtype).kind == "f"
+    eps = float(np.finfo(np.float32 if coarse else np.float64).eps)
+    terms = (4 * n_keys + 16) * eps
+    if kind == "share":
+        return Bound((1e-6 if coarse else terms) + 2 * eps * score)
+    if kind == "ratio":
+        return Bound(0.0, 8e-6 if coarse else terms)
+    return Bound(1e-5 if coarse else terms * max(logarithm, 1.0))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of both layers. `bulk`: it has a fast form that has to earn its place in the benchmark."""
+
+    name: str
+    kind: str  # "share" or "ratio" for a bare array; parts of a named tuple have their own
+    cases: Callable[[], Iterator[Case]]
+    refused: Callable[[], Iterator[Case]]
+    reason: str
+    bulk: bool = True
+
+    def implementation(self, layer: str) -> Callable[..., Any]:
+        """The function of that name in `layer`; raises MissingImplementation."""
+        found = getattr(importlib.import_module(layer), self.name, None)
+        if found is None:
+            raise MissingImplementation(f"{layer} has no {self.name}")
+        return found
+
+    def bound(self, case: Case, kind: str) -> Bound:
+        """The bound of the parts of this kind for one case."""
+        given = case.arguments
+        first = next(iter(given.values()))
+        if "query" not in given:
+            return bound_for(kind, first.dtype, first.shape[-1], _largest_logarithm(given))
+        dtype = min((given["query"].dtype, given["key"].dtype), key=lambda dtype: dtype.itemsize)
+        return bound_for(kind, dtype, given["key"].shape[-2], score=_largest_score(given))
+
+
+def parts_of(result: Any, kind: str) -> dict[tuple[str, str], Array]:
+    """The arrays of a result by (kind, name): "share", "ratio" or "entropy", and the name within it."""
+    if isinstance(result, EntropySplit):
+        return {("entropy", name): array for name, array in result._asdict().items()}
+    if isinstance(result, RowMeasures):
+        parts = {("share", name): array for name, array in result.shares.items()}
+        parts |= {("ratio", name): array for name, array in result.ratios.items()}
+        return parts | ({} if result.entropy is None else parts_of(result.entropy, kind))
+    return {(kind, ""): result}
+
+
+def compare_layers(
+    measure: Measure, case: Case, expected: str = "oracle", found: str = "fastpath"
+) -> dict[tuple[str, str], Comparison]:
+    """One case through two layers, by part. A part that only one of them has is an error of shape."""
+    results = [
+        parts_of(measure.implementation(layer)(**case.arguments), measure.kind) for layer in (expected, found)
+    ]
+    compared = {}
+    for part in dict.fromkeys([*results[0], *results[1]]):
+        bound = measure.bound(case, part[0])
+        first, second = (result.get(part, np.empty((0, 0, 0, 0, 0, 0))) for result in results)
+        compared[part] = compare(
+            first, second, absolute=bound.absolute, relative=bound.relative, same_dtype=True
+        )
+    return compared
+
+
+def _largest_logarithm(given: Mapping[str, Any]) -> float:
+    """The largest |ln weight| of a case, over positive finite weights; at least one."""
+    weights = np.abs(np.asarray(next(iter(given.values())), np.float64))
+    weights = weights[np.isfinite(weights) & (weights > 0)]
+    return float(np.abs(np.log(weights)).max(initial=1))
+
+
+def _largest_score(given: Mapping[str, Any]) -> float:
+    """The largest |scale · q·k| of a case before any cap, visible or not."""
+    query, key = (np.asarray(given[name], np.float64) for name in ("query", "key"))
+    key = np.repeat(key, query.shape[-3] // key.shape[-3], axis=-3)
+    scale = given.get("scale") or query.shape[-1] ** -0.5
+    return float(scale * np.abs(query @ key.swapaxes(-1, -2)).max(initial=0))
+
+
+def _with_norm(cases: Callable[[], Iterator[Case]]) -> Iterator[Case]:
+    yield from (case for case in cases() if case.arguments.get("norm") is not None)
+
+
+def _with_and_without_norm(cases: Callable[[], Iterator[Case]]) -> Iterator[Case]:
+    for case in cases():
+        yield case
+        if "norm" in case.arguments:
+            yield Case(f"{case.name}, no norm", {**case.arguments, "norm": None})
+
+
+def _without_norm(cases: Callable[[], Iterator[Case]], rename: str = "attention") -> Iterator[Case]:
+    for case in cases():
+        given = dict(case.arguments)
+        norm, rows = given.pop("norm", None), given.pop("attention")
+        if norm is None or cases is row_cases:
+            yield Case(case.name, {rename: rows, **given})
+
+
+def _with_named_norms(cases: Callable[[], Iterator[Case]]) -> Iterator[Case]:
+    """Cases of `row_measures`: no norm to three of them, with entropies."""
+    for number, case in enumerate(cases()):
+        given = dict(case.arguments)
+        norm = given.pop("norm", None)
+        names = ("value_norm", "transformed_norm", "third")[: number % 4 if cases is row_cases else 1]
+        norms = {} if norm is None else {name: (norm, norm**2, norm + 1)[k] for k, name in enumerate(names)}
+        yield Case(case.name, {**given, "norms": norms, "entropies": number % 2 == 0})
+
+
+def _good_norm(cases: Callable[[], Iterator[Case]]) -> Iterator[Case]:
+    """Refused cases of a measure that needs a norm: one of ones where the case has none."""
+    for case in cases():
+        yield Case(case.name, {**case.arguments, "norm": case.arguments.get("norm", np.ones(7))})
+
+
+REGISTRY: Mapping[str, Measure] = {
+    measure.name: measure
+    for measure in (
+        Measure(
+            "entropy_split",
+            "entropy",
+            partial(_without_norm, row_cases, "rows"),
+            partial(_without_norm, bad_row_cases, "rows"),
+            "rows",
+        ),
+        Measure(
+            "norm_odds_ratio",
+            "ratio",
+            partial(_with_norm, row_cases),
+            partial(_good_norm, bad_row_cases),
+            "rows",
+        ),
+        Measure(
+            "row_measures",
+            "share",
+            partial(_with_named_norms, row_cases),
+            partial(_with_named_norms, bad_row_cases),
+            "rows",
+        ),
+        Measure("sink_share", "share", partial(_with_and_without_norm, row_cases), bad_row_cases, "rows"),
+        Measure("sink_share_from_query_key", "share", query_key_cases, bad_query_key_cases, "query and key"),
+        Measure("weight_share", "share", weight_cases, partial(bad_row_cases, "weights"), "rows"),
+    )
+}
+"""The measures by name."""
