@@ -38,6 +38,7 @@ TINY = Sizes(
     rounds=2,
     budget=1.0,
     judged=True,
+    pause=0.0,
 )
 
 
@@ -196,6 +197,8 @@ def test_goals_are_counted_and_those_missed_are_named() -> None:
 
 def test_sections_are_read_in_their_order() -> None:
     assert bench.read_sections(None) == SECTIONS
+    assert bench.read_sections(None, quick=True) == tuple(name for name in SECTIONS if name != "compile")
+    assert bench.read_sections("compile", quick=True) == ("compile",)
     assert bench.read_sections("memory, rows") == ("rows", "memory")
     with pytest.raises(InputError, match="--only: expected some of rows,streaming,"):
         bench.read_sections("rows,all")

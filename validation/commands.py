@@ -197,7 +197,7 @@ def bench(
         refuse_both("--readme", "--quick" if quick else "--only")
     from validation import bench as benchmark
 
-    sections = benchmark.read_sections(only)
+    sections = benchmark.read_sections(only, quick)
     sizes = benchmark.QUICK if quick else benchmark.WHOLE
     if lengths is not None:
         sizes = sizes._replace(forward=tuple(lengths))

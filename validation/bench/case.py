@@ -38,7 +38,6 @@ _ACCURACY = (
     Column("bound", "bound", ".1e"),
     Column("verdict", ""),
 )
-_PAUSE = 0.05  # threads of OpenMP and BLAS spin for some milliseconds before they sleep
 
 
 class Bound(NamedTuple):
@@ -149,7 +148,7 @@ def run_case(
     *,
     rounds: int = 15,
     budget: float = 25.0,
-    pause: float = _PAUSE,
+    pause: float = 0.0,
 ) -> Outcome:
     """Compare everybody with the oracle, then time those who agree; nobody, if we do not.
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ def first_calls(n_heads: int, n_tokens: int, d_head: int) -> dict[str, Any]:
 
     attention, sinks, norms = draw_rows((n_heads, n_tokens, n_tokens))
     pairs = draw_pairs(n_heads, n_tokens, d_head)
-    calls = {
+    calls: dict[str, Callable[[], Any]] = {
         "row_measures": lambda: fastpath.row_measures(attention, sinks, norms),
         "with entropies": lambda: fastpath.row_measures(attention, sinks, norms, entropies=True),
         "from query and key": lambda: fastpath.sink_share_from_query_key(*pairs),

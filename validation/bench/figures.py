@@ -18,7 +18,6 @@ from validation.report.document import Column, Table
 
 __all__ = ["first_use", "growth", "resident_memory"]
 
-_PAUSE = 0.05
 _MIB = 2**20
 
 Call = Callable[[], Any]
@@ -34,6 +33,7 @@ def growth(
     rounds: int = 5,
     budget: float = 20.0,
     judged: bool = True,
+    pause: float = 0.0,
 ) -> tuple[Table, Table, Table]:
     """Time and memory over T, time over heads, and their growth exponents.
 
@@ -46,12 +46,16 @@ def growth(
         "streaming": lambda size: _streaming(streaming[0], size, streaming[1], False),
         "causal": lambda size: _streaming(causal[0], size, causal[1], True),
     }
+    at_middle: dict[str, Callable[[int], Call]] = {
+        "rows": lambda count: _rows(count, middle),
+        "streaming": lambda count: _streaming(count, middle, streaming[1], False),
+    }
     times: list[tuple[str, list[float]]] = []
     memory: list[tuple[str, list[float]]] = []
     for place, (name, make) in enumerate(kinds.items()):
         progress(f"growth with T: {name}", place, len(kinds) + 1)
         calls = {str(size): make(size) for size in lengths}
-        times.append((f"{name} time in T", _medians(calls, rounds, budget / 4)))
+        times.append((f"{name} time in T", _medians(calls, rounds, budget / 4, pause)))
         if name != "rows":
             memory.append((f"{name} memory in T", [peak_bytes(call) / _MIB for call in calls.values()]))
         del calls
@@ -59,12 +63,9 @@ def growth(
     over_heads = [
         (
             f"{name} time in heads",
-            _medians({str(count): make(count) for count in heads}, rounds, budget / 8),
+            _medians({str(count): make(count) for count in heads}, rounds, budget / 8, pause),
         )
-        for name, make in (
-            ("rows", lambda count: _rows(count, middle)),
-            ("streaming", lambda count: _streaming(count, middle, streaming[1], False)),
-        )
+        for name, make in at_middle.items()
     ]
     progress("growth", len(kinds) + 1, len(kinds) + 1)
     rows = [
@@ -101,7 +102,7 @@ def resident_memory(sizes: tuple[int, int, int], progress: Progress = silent, ju
         Column("value", "MiB", ".1f"),
         Column("goal", "goal"),
         Column("verdict", ""),
-        Column("seconds", "seconds", ".1f"),
+        Column("seconds", "seconds", ".2f"),
     )
     n_heads, n_tokens, _ = sizes
     what = f"streaming, {n_heads} heads, T = {n_tokens}"
@@ -159,8 +160,8 @@ def _streaming(n_heads: int, size: int, d_head: int, causal: bool) -> Call:
     return lambda: fastpath.sink_share_from_query_key(query, key, norm, sinks, causal=causal)
 
 
-def _medians(calls: dict[str, Call], rounds: int, budget: float) -> list[float]:
-    times = in_turns(calls, rounds, warmup=1, budget=budget, pause=_PAUSE)
+def _medians(calls: dict[str, Call], rounds: int, budget: float, pause: float) -> list[float]:
+    times = in_turns(calls, rounds, warmup=1, budget=budget, least=3, pause=pause)
     return [float(value) for value in np.median(times.seconds, axis=1)]
 
 

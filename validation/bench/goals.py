@@ -24,7 +24,8 @@ class Goal(NamedTuple):
     @property
     def words(self) -> str:
         """The goal as it stands in a table, like ">= 8" or "<= 2.05"."""
-        return f"{'>=' if self.direction == 'at least' else '<='} {self.limit:.4g}"
+        number = f"{self.limit:.2f}".rstrip("0").rstrip(".")
+        return f"{'>=' if self.direction == 'at least' else '<='} {number}"
 
 
 GOALS = (

@@ -34,6 +34,7 @@ class Sizes(NamedTuple):
     rounds: int
     budget: float  # seconds of timing for each case
     judged: bool = False
+    pause: float = 0.05  # seconds before each timed call: threads of OpenMP and BLAS spin before they sleep
 
 
 WHOLE = Sizes(
@@ -116,10 +117,13 @@ def goal_note(parts: Sequence[Part]) -> list[Part]:
     return [Note("goals", f"Goals: {'; '.join(named)}.")]
 
 
-def read_sections(names: str | None) -> tuple[str, ...]:
-    """Sections as they are written on the command line: "rows,streaming"; None is all of them."""
+def read_sections(names: str | None, quick: bool = False) -> tuple[str, ...]:
+    """Sections as they are written on the command line: "rows,streaming".
+
+    None is all of them, for a quick run all but the compile time, which alone takes as long.
+    """
     if names is None:
-        return SECTIONS
+        return tuple(name for name in SECTIONS if not (quick and name == "compile"))
     asked = [name.strip() for name in names.split(",")]
     unknown = [name for name in asked if name not in SECTIONS]
     if unknown:
@@ -178,6 +182,7 @@ def _run(
         rounds=min(sizes.rounds, 5),
         budget=sizes.budget,
         judged=sizes.judged,
+        pause=sizes.pause,
     )
 
 
@@ -187,7 +192,7 @@ def _cases(makers: Iterable[Callable[[], Case]], sizes: Sizes, progress: Progres
     checks: list[Part] = []
     accuracy: list[tuple[Any, ...]] = []
     for make in makers:
-        outcome = run_case(make(), progress, rounds=sizes.rounds, budget=sizes.budget)
+        outcome = run_case(make(), progress, rounds=sizes.rounds, budget=sizes.budget, pause=sizes.pause)
         tables.append(outcome.table)
         checks.append(outcome.check)
         accuracy += outcome.accuracy
