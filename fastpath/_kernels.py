@@ -69,7 +69,7 @@ def _make_ranged(real: Any, bits: Any, entropies: bool) -> Callable[..., None]:
         out: Any,
         odd: Any,
     ) -> None:
-        """Take rows (batch, query, key); n, f (batch or 1, key); visible keys start <= key < stop, each (query,).
+        """Take rows (batch, query, key); n, f (batch or 1, key); visible keys start <= key < stop (query,).
 
         gaps (gap, 2): runs of keys between sinks; sinks (sink,): their positions. Fills out and odd.
 

@@ -1,4 +1,4 @@
-"""What the registry's cases do not try: threads, layouts, odd floats, and the same words for the same errors."""
+"""What the registry's cases do not try: threads, layouts, odd floats, the words of the errors."""
 
 from __future__ import annotations
 
