@@ -17,7 +17,7 @@ import numpy as np
 from fastpath._jit import compiled_parallel
 from fastpath._math import exp32, exp64
 
-__all__ = ["CHANNELS", "LOOK_AGAIN", "streaming_kernel"]
+__all__ = ["CHANNELS", "KEYS", "LOOK_AGAIN", "streaming_kernel"]
 
 QUERIES = 16  # a block; even
 KEYS = 512  # a tile: its scores stay in the first-level cache, and a float32 lane adds few terms
@@ -44,7 +44,7 @@ def _make(real: Any) -> Callable[..., None]:
         floor: float,
         out: Any,
     ) -> None:
-        """Take query (head, query, d_head), scaled; key (kv_head, d_head, key); start, stop (query,), a range.
+        """Take query (head, query, d_head), scaled; key (kv_head, tile, d_head, KEYS); start, stop (query,).
 
         seen, on_sink, on_rest (head or 1, query or 1, key): what else is visible, if masked, and the weights
         of the sinks and of all other keys. softcap 0 is none. Fills out (head, query); a weight below floor
@@ -70,14 +70,15 @@ def _make(real: Any) -> Callable[..., None]:
             lanes = np.empty(LANES, real)
             peaks = np.full(QUERIES, nothing, real)
             sinks, rests = np.zeros(QUERIES), np.zeros(QUERIES)
-            low, high = np.int64(key.shape[2]), np.int64(0)
+            low, high = np.int64(key.shape[1] * KEYS), np.int64(0)
             for q in range(first, last):
                 if start[q] < stop[q]:
                     low, high = min(low, start[q]), max(high, stop[q])
-            for begin in range(low, high, KEYS):
+            for tile in range(low // KEYS, (high + KEYS - 1) // KEYS):
+                t, begin = np.uintp(tile), np.int64(tile * KEYS)
                 b = np.uintp(begin)
-                width = np.uintp(min(KEYS, high - begin))
-                whole = (width + np.uintp(LANES - 1)) // np.uintp(LANES) * np.uintp(LANES)
+                width = min(np.int64(KEYS), high - begin)
+                whole = np.uintp((width + LANES - 1) // LANES * LANES)
                 for pair in range(0, last - first, 2):
                     i, j = np.uintp(pair), np.uintp(pair + 1)
                     q, p = np.uintp(first + pair), np.uintp(min(first + pair + 1, last - 1))
@@ -92,10 +93,19 @@ def _make(real: Any) -> Callable[..., None]:
                         x4, x5, x6, x7 = query[h, q, c4], query[h, q, c5], query[h, q, c6], query[h, q, c7]
                         y0, y1, y2, y3 = query[h, p, c], query[h, p, c1], query[h, p, c2], query[h, p, c3]
                         y4, y5, y6, y7 = query[h, p, c4], query[h, p, c5], query[h, p, c6], query[h, p, c7]
-                        for k in range(width):
-                            z = b + k
-                            k0, k1, k2, k3 = key[g, c, z], key[g, c1, z], key[g, c2, z], key[g, c3, z]
-                            k4, k5, k6, k7 = key[g, c4, z], key[g, c5, z], key[g, c6, z], key[g, c7, z]
+                        for k in range(whole):
+                            k0, k1, k2, k3 = (
+                                key[g, t, c, k],
+                                key[g, t, c1, k],
+                                key[g, t, c2, k],
+                                key[g, t, c3, k],
+                            )
+                            k4, k5, k6, k7 = (
+                                key[g, t, c4, k],
+                                key[g, t, c5, k],
+                                key[g, t, c6, k],
+                                key[g, t, c7, k],
+                            )
                             scores[i, k] += (x0 * k0 + x1 * k1 + x2 * k2 + x3 * k3) + (
                                 x4 * k4 + x5 * k5 + x6 * k6 + x7 * k7
                             )
@@ -106,17 +116,15 @@ def _make(real: Any) -> Callable[..., None]:
                     i, q = np.uintp(row), np.uintp(first + row)
                     if softcap > 0.0:
                         cap = real(softcap)
-                        for k in range(width):
+                        for k in range(whole):
                             scores[i, k] = cap * real(math.tanh(scores[i, k] / cap))
-                    for k in range(width, whole):
+                    for k in range(np.uintp(max(0, min(start[q] - begin, width)))):
                         scores[i, k] = nothing
-                    for k in range(max(0, min(start[q] - begin, np.int64(width)))):
-                        scores[i, np.uintp(k)] = nothing
-                    for k in range(max(0, stop[q] - begin), np.int64(width)):
-                        scores[i, np.uintp(k)] = nothing
+                    for k in range(np.uintp(max(0, min(stop[q] - begin, width))), whole):
+                        scores[i, k] = nothing
                     if masked:
                         q_seen = q if seen.shape[1] > 1 else np.uintp(0)
-                        for k in range(width):
+                        for k in range(np.uintp(width)):
                             scores[i, k] = scores[i, k] if seen[h_seen, q_seen, b + k] else nothing
                     # Lane by lane, because a maximum over a row does not vectorise while NaN has a meaning.
                     for lane in range(np.uintp(LANES)):
@@ -137,7 +145,7 @@ def _make(real: Any) -> Callable[..., None]:
                         peaks[i] = peak
                     q_weight = q if on_sink.shape[1] > 1 else np.uintp(0)
                     sink, rest = real(0), real(0)
-                    for k in range(width):
+                    for k in range(whole):
                         if narrow:
                             weight = exp32(scores[i, k] - peak)
                         else:

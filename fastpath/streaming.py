@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpath._masks import Ranges, choose_masks
-from fastpath._streaming_kernel import CHANNELS, LOOK_AGAIN, streaming_kernel
+from fastpath._streaming_kernel import CHANNELS, KEYS, LOOK_AGAIN, streaming_kernel
 from oracle._checks import as_array, check_mask, reject_type
 from oracle._query_key_checks import check_head_norm, check_query_key, check_score_options, reject_scores
 
@@ -95,20 +95,27 @@ def _fill(
     softcap: float,
 ) -> None:
     """Shares of some heads, (head, query), into `out`; in float64 where float32 would not hold them."""
-    width = query.shape[-1]
-    channels = -(-width // CHANNELS) * CHANNELS
+    width, n_keys = query.shape[-1], key.shape[-2]
+    channels, tiles = -(-width // CHANNELS) * CHANNELS, -(-n_keys // KEYS)
     scaled = np.zeros((*query.shape[:-1], channels), dtype)
-    turned = np.zeros((key.shape[0], channels, key.shape[1]), dtype)
     scaled[..., :width] = query
-    turned[:, :width] = key.swapaxes(-1, -2)
+    turned = np.zeros((key.shape[0], tiles, channels, KEYS), dtype)
+    for tile in range(tiles):
+        part = key[:, tile * KEYS : (tile + 1) * KEYS].swapaxes(-1, -2)
+        turned[:, tile, :width, : part.shape[-1]] = part
     largest = _largest(scaled) * _largest(turned) * width * max(scale, 1.0)
     if not largest < LARGEST_SCORE[dtype.name]:
         if dtype != np.float64:
             return _fill(out, np.dtype(np.float64), query, key, scale, sight, norm, sinks, softcap)
-        _refuse_overflow(scaled, turned, scale)
+        _refuse_overflow(scaled[..., :width], key, scale)
     with np.errstate(all="ignore"):  # which only NumPy's scalars heed, with the JIT off
         scaled *= dtype.type(scale)
-        weights = [np.where(part, norm, 0).astype(dtype) for part in (sinks, ~sinks)]
+        weights = []
+        for part in (sinks, ~sinks):
+            weights.append(
+                np.zeros((*np.broadcast_shapes(sinks.shape, norm.shape)[:-1], tiles * KEYS), dtype)
+            )
+            np.copyto(weights[-1][..., :n_keys], norm, where=part, casting="same_kind")
         floor = SMALLEST_WEIGHT if dtype == np.float32 else 0.0
         streaming_kernel(dtype)(scaled, turned, *sight, *weights, softcap, floor, out)
     if dtype == np.float32 and (again := out == LOOK_AGAIN).any():
@@ -144,13 +151,13 @@ def _largest(array: Array) -> float:
     return float(max(array.max(initial=0), -array.min(initial=0)))
 
 
-def _refuse_overflow(query: Array, turned: Array, scale: float) -> None:
+def _refuse_overflow(query: Array, key: Array, scale: float) -> None:
     """Look at scores that may overflow, some queries at a time; raises InputError as the oracle does."""
-    group = query.shape[0] // max(turned.shape[0], 1)
-    step = max(1, CHUNK_BYTES // (8 * max(turned.shape[-1], 1)))
+    group = query.shape[0] // max(key.shape[0], 1)
+    step = max(1, CHUNK_BYTES // (8 * max(key.shape[-2], 1)))
     with np.errstate(over="ignore", invalid="ignore"):
         for head in range(query.shape[0]):
             for first in range(0, query.shape[1], step):
-                scores = query[head, first : first + step] @ turned[head // group] * scale
+                scores = query[head, first : first + step] @ key[head // group].T.astype(np.float64) * scale
                 if not math.isfinite(np.abs(scores).max(initial=0)):
                     reject_scores()
