@@ -92,7 +92,7 @@ def diff(model_name: str, first: str, second: str, texts: Texts, progress: Progr
         if name not in IMPLEMENTATIONS:
             reject(
                 "implementation",
-                expected=f"two of {', '.join(IMPLEMENTATIONS)}, or the layers oracle and fastpath",
+                expected=f"one of {', '.join(IMPLEMENTATIONS)}, or oracle beside fastpath",
                 found=repr(name),
                 todo="Name two of these.",
             )
