@@ -1,7 +1,8 @@
 """The norm-weighting study: does weighting attention by value norms make the sink share collapse?
 
 After a blog experiment on a 4-layer model, whose measure is that of Kobayashi et al., EMNLP 2020
-(arXiv 2004.10102); its question is asked again of another model. Question and rule stand here as constants, so that no result can change them.
+(arXiv 2004.10102); its question is asked again of another model. Question and rule stand here as
+constants, so that no result can change them.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def _verdicts(words: WordTable, single: Sequence[tuple[int, ...]], table: RowTab
         said.append(_sentence(name, outcome, before, after, beside, summarise(table.shares["attention"])))
     notes = (
         "before, after: rows of the one-row-per-word table above 50% under attention and under the weighting",
-        "median, >50%: the headline's, content queries of all heads; all: the rows of every layer's table together",
+        "median, >50%: the headline's, content queries of all heads; all: the rows of all layers' tables",
         "stays: some row is still above 50%; none: no row was to begin with, so nothing could collapse",
         "The rule is one of the worst case: a single row above 50% suffices for stays, so more texts make "
         "stays likelier.",
