@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from validation.cli_options import Encoding, Engine, File, Json, Layers, MaybeModel, Model, Rows, Text, Verify
-from validation.running import guarded, run
+from validation.running import guarded, one_blas_thread, run
 
 __all__ = ["app", "main"]
 
@@ -73,6 +73,8 @@ def sinkscope(
     ] = False,
 ) -> None:
     """Measure attention sinks in transformer models, with numbers that prove themselves."""
+    if context.invoked_subcommand != "bench":  # which compares as many threads as PyTorch has
+        one_blas_thread()
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -166,7 +168,8 @@ def measure(
         typer.Option(
             "--layout",
             metavar="AXES",
-            help="What the axes of 'attention' are, like 'batch head query key'.",
+            help="What the axes of 'attention' are, like 'batch head query key'.  [default: 'layer head "
+            "query key'; of 5 axes 'layer batch head query key'; of 3 'head query key']",
         ),
     ] = None,
     truncate: Annotated[
@@ -280,6 +283,14 @@ def list_models(context: typer.Context, json: Json = None) -> int:
     """
     if context.invoked_subcommand is not None:
         return 0
+    from validation import commands
+
+    return run(json, lambda _: commands.list_models())
+
+
+@models.command("list", epilog=_examples("sinkscope models list"))
+def list_them(json: Json = None) -> int:
+    """List models that have a name, as `sinkscope models` does."""
     from validation import commands
 
     return run(json, lambda _: commands.list_models())
