@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from validation.cli_options import Encoding, Engine, File, Json, Layers, MaybeModel, Model, Rows, Text, Verify
-from validation.running import guarded, run
+from validation.running import calm_threads, guarded, run
 
 __all__ = ["app", "main"]
 
@@ -184,6 +184,7 @@ def measure(
     """
     from validation import commands
 
+    calm_threads()
     if attention is None:
         if layout is not None:
             commands.refuse_alone("--layout", "--attention")
