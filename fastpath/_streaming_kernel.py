@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from fastpath._jit import compiled_parallel
-from fastpath._math import exp32, exp64
+from fastpath._math import exp32, exp64, tanh32
 
 __all__ = ["CHANNELS", "KEYS", "LOOK_AGAIN", "streaming_kernel"]
 
@@ -28,7 +28,7 @@ LOOK_AGAIN = -1.0  # instead of a share: the weights are too small for this widt
 
 def _make(real: Any) -> Callable[..., None]:
     narrow = real is np.float32  # a constant to Numba, which leaves the other branch out
-    nothing = real(-np.inf)
+    nothing: Any = real(-np.inf)
 
     @compiled_parallel
     def kernel(
@@ -71,9 +71,9 @@ def _make(real: Any) -> Callable[..., None]:
             peaks = np.full(QUERIES, nothing, real)
             sinks, rests = np.zeros(QUERIES), np.zeros(QUERIES)
             low, high = np.int64(key.shape[1] * KEYS), np.int64(0)
-            for q in range(first, last):
-                if start[q] < stop[q]:
-                    low, high = min(low, start[q]), max(high, stop[q])
+            for row in range(first, last):
+                if start[row] < stop[row]:
+                    low, high = min(low, start[row]), max(high, stop[row])
             for tile in range(low // KEYS, (high + KEYS - 1) // KEYS):
                 t, begin = np.uintp(tile), np.int64(tile * KEYS)
                 b = np.uintp(begin)
@@ -94,18 +94,10 @@ def _make(real: Any) -> Callable[..., None]:
                         y0, y1, y2, y3 = query[h, p, c], query[h, p, c1], query[h, p, c2], query[h, p, c3]
                         y4, y5, y6, y7 = query[h, p, c4], query[h, p, c5], query[h, p, c6], query[h, p, c7]
                         for k in range(whole):
-                            k0, k1, k2, k3 = (
-                                key[g, t, c, k],
-                                key[g, t, c1, k],
-                                key[g, t, c2, k],
-                                key[g, t, c3, k],
-                            )
-                            k4, k5, k6, k7 = (
-                                key[g, t, c4, k],
-                                key[g, t, c5, k],
-                                key[g, t, c6, k],
-                                key[g, t, c7, k],
-                            )
+                            k0, k1 = key[g, t, c, k], key[g, t, c1, k]
+                            k2, k3 = key[g, t, c2, k], key[g, t, c3, k]
+                            k4, k5 = key[g, t, c4, k], key[g, t, c5, k]
+                            k6, k7 = key[g, t, c6, k], key[g, t, c7, k]
                             scores[i, k] += (x0 * k0 + x1 * k1 + x2 * k2 + x3 * k3) + (
                                 x4 * k4 + x5 * k5 + x6 * k6 + x7 * k7
                             )
@@ -117,7 +109,8 @@ def _make(real: Any) -> Callable[..., None]:
                     if softcap > 0.0:
                         cap = real(softcap)
                         for k in range(whole):
-                            scores[i, k] = cap * real(math.tanh(scores[i, k] / cap))
+                            ratio = scores[i, k] / cap
+                            scores[i, k] = cap * (tanh32(ratio) if narrow else math.tanh(ratio))
                     for k in range(np.uintp(max(0, min(start[q] - begin, width)))):
                         scores[i, k] = nothing
                     for k in range(np.uintp(max(0, min(stop[q] - begin, width))), whole):
@@ -133,7 +126,7 @@ def _make(real: Any) -> Callable[..., None]:
                         for lane in range(np.uintp(LANES)):
                             score = scores[i, lane_begin + lane]
                             lanes[lane] = score if score > lanes[lane] else lanes[lane]
-                    peak = peaks[i]
+                    peak: Any = peaks[i]
                     for lane in range(np.uintp(LANES)):
                         peak = lanes[lane] if lanes[lane] > peak else peak
                     if peak == nothing:
@@ -147,7 +140,7 @@ def _make(real: Any) -> Callable[..., None]:
                     sink, rest = real(0), real(0)
                     for k in range(whole):
                         if narrow:
-                            weight = exp32(scores[i, k] - peak)
+                            weight: Any = exp32(scores[i, k] - peak)
                         else:
                             weight = exp64(scores[i, k] - peak)
                         sink += weight * on_sink[h_weight, q_weight, b + k]

@@ -139,7 +139,7 @@ def _scaled(norm: Array) -> Array:
 
 
 def _part(array: Array, n_batch: int, place: tuple[int, ...], heads: slice) -> Array:
-    """The part of (..., head, query, key) that is of some heads, three axes; any but the last may be missing."""
+    """The part of (..., head, query, key) that is of some heads, as three axes; the first may be missing."""
     array = array.reshape((1,) * (n_batch + 3 - array.ndim) + array.shape)
     array = array[tuple(i if size > 1 else 0 for i, size in zip(place, array.shape, strict=False))]
     part = np.ascontiguousarray(array[heads] if array.shape[0] > 1 else array).view()

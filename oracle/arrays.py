@@ -51,13 +51,20 @@ def read_attention(
     (batch, query, key) or a KeyRange), an upper triangle that is zero in every head is taken as causal, and
     columns that are zero in every head and row as padding; the notes say so. Raises InputError as
     `check_rows` does, and for layers that are None or missing (Hugging Face gives those under sdpa and flash
-    attention).
+    attention). A note that begins with WARNING says that a bare 4-D array looks like a batch.
     """
     array, axes = _stack(attention, layout)
     notes = [f"axes read as ({', '.join(axes.split())}) from shape {array.shape}"]
     sizes = dict(zip(axes.split(), array.shape, strict=True))
     known = {"layer": n_layers, "head": n_heads, "query": n_keys or sizes["key"], "key": n_keys}
     wrong = {name: size for name, size in known.items() if size is not None and sizes.get(name, 1) != size}
+    if list(wrong) == ["query"]:
+        reject(
+            "attention",
+            expected=f"as many queries as keys, {sizes['key']}",
+            found=f"{sizes['query']} queries, {notes[0]}",
+            todo="Give the row of every query, or say what the axes are with layout=.",
+        )
     if wrong:
         readings = " or ".join(f"({', '.join(names.split())})" for names in _LAYOUTS[array.ndim])
         reject(
@@ -69,7 +76,8 @@ def read_attention(
     array = _to_five(array, axes)
     wide = at_least_float64("attention", array)
     if visible is None:
-        seen = _infer_visible(wide, notes)
+        bare = layout is None and axes == _LAYOUTS[4][0] and not _is_list_of_layers(attention)
+        seen = _infer_visible(wide, notes, bare)
     else:
         given = visible if isinstance(visible, KeyRange) else as_array("visible", visible)
         if not isinstance(given, KeyRange) and given.ndim not in (2, 3):
@@ -84,13 +92,14 @@ def read_attention(
     per_head = seen[:, None, None]
     rows = check_rows(wide, per_head)
     total = np.where(per_head, wide, 0).sum(axis=-1)
-    closed = int((np.abs(total - 1) > 64 * np.finfo(np.float64).eps)[total != 0].sum())
+    off = np.abs(total - 1)[total != 0]
+    closed = int((off > 64 * np.finfo(np.float64).eps).sum())
     empty = total == 0
     undefined = int((empty & per_head.any(axis=-1)).sum())
     if closed:
-        notes.append(f"{closed} rows did not sum to one within rounding and were closed")
+        notes.append(f"rows closed to sum to one: {closed}, the largest deviation {off.max():.1e}")
     if undefined:
-        notes.append(f"{undefined} rows have no mass and are undefined")
+        notes.append(f"rows without mass, undefined: {undefined}")
     return AttentionArrays(np.where(empty[..., None], 0, rows), seen, tuple(notes), closed, undefined)
 
 
@@ -106,7 +115,7 @@ def _stack(attention: Any, layout: str | None) -> tuple[Array, str]:
                 found="an empty sequence" if not attention else "None instead of an array",
                 todo='Load the model with attn_implementation="eager"; sdpa and flash return no rows.',
             )
-        if hasattr(attention[0], "shape"):
+        if _is_list_of_layers(attention):
             layers = [as_array(f"attention[{index}]", layer) for index, layer in enumerate(attention)]
             shapes = {layer.shape for layer in layers}
             if len(shapes) > 1:
@@ -129,6 +138,10 @@ def _stack(attention: Any, layout: str | None) -> tuple[Array, str]:
     return array, axes
 
 
+def _is_list_of_layers(attention: Any) -> bool:
+    return isinstance(attention, (list, tuple)) and len(attention) > 0 and hasattr(attention[0], "shape")
+
+
 def _to_five(array: Array, axes: str) -> Array:
     """Put axes into the order (batch, layer, head, query, key), adding those that are absent."""
     names = axes.split()
@@ -139,14 +152,25 @@ def _to_five(array: Array, axes: str) -> Array:
     return array.transpose(order)
 
 
-def _infer_visible(rows: Array, notes: list[str]) -> NDArray[np.bool_]:
-    """Causal triangle and padding columns, read from exact zeros: (batch, query, key)."""
+def _infer_visible(rows: Array, notes: list[str], bare: bool) -> NDArray[np.bool_]:
+    """Causal triangle and padding columns, read from exact zeros: (batch, query, key).
+
+    Padding differs between texts, never between layers: a `bare` array in which it differs over the axis that
+    was read as layers gets a warning.
+    """
     count = rows.shape[-1]
     mass = (rows != 0).any(axis=(1, 2))  # (batch, query, key)
     seen = np.ones(mass.shape, dtype=bool)
     if count > 1 and rows.size and not np.triu(mass, 1).any():
         seen &= np.tri(count, dtype=bool)
         notes.append("the upper triangle is zero in every head: taken as causal")
+    reached = (rows != 0).any(axis=(2, 3))  # (batch, layer, key)
+    alive = reached.any(axis=-1, keepdims=True)
+    if bare and ((reached != reached.any(axis=1, keepdims=True)) & alive).any():
+        notes.append(
+            "WARNING: columns are zero in only some entries of the first axis, which was read as layers; "
+            'padding of a batch looks so. If that axis is the batch, say layout="batch head query key".'
+        )
     padding = ~mass.any(axis=1)  # (batch, key)
     if padding.any() and rows.size:
         seen &= ~padding[:, None, :] & ~padding[:, :, None]

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from oracle._checks import Unavailable, reject
+from oracle._checks import InputError, Unavailable, reject
 from validation.progress import Progress, silent
-from validation.provenance import describe_model, describe_texts, machine, versions
+from validation.provenance import describe_model, describe_texts, file_sha256, machine, versions
 from validation.report.document import Column, Document, Note, Part, Table
+from validation.wording import counted
 
 if TYPE_CHECKING:
     from oracle.model import Model
@@ -57,7 +58,8 @@ def choose_texts(text: Sequence[str] | None, file: str | None, encoding: str = "
     if file is None:
         return Texts("the bundled sentences", SENTENCES)
     lines = read_texts(file, encoding)
-    skipped = (Note("blank_lines", f"{lines.blank_lines} blank lines of the file were skipped."),)
+    blank = counted(lines.blank_lines, "blank line")
+    skipped = (Note("blank_lines", f"Skipped: {blank} of the file."),)
     return Texts(PurePath(file).name, lines, skipped if lines.blank_lines else ())
 
 
@@ -155,12 +157,19 @@ def measure_file(
     verify: int | None,
     progress: Progress,
 ) -> Document:
-    """Sink shares of attention rows that the caller has; no model is loaded."""
+    """Sink shares of attention rows that the caller has; no model and no other library is loaded."""
+    from validation.arrays_file import read_arrays
+    from validation.choices import parse_weightings
     from validation.measuring import measure_arrays
     from validation.report.live import announce_compiling
 
+    try:
+        arrays = read_arrays(path, sink=sink, layout=layout)
+    except InputError as error:  # as somebody says it who has options and a file, not arguments
+        said = str(error).replace("layout=", "--layout ").replace("visible=", "the array `visible`")
+        raise InputError(" ".join(said.replace(" .", ".").split())) from None
     parts = measure_arrays(
-        path,
+        arrays,
         sink=sink,
         weightings=weightings,
         layers=layers,
@@ -172,21 +181,60 @@ def measure_file(
     )
     about = {
         "attention": PurePath(path).name,
-        "layout": layout,
-        **_stated(sink, weightings, layers),
+        "attention_sha256": file_sha256(path),
+        "layout": arrays.layout,
+        **_stated(sink, ", ".join(parse_weightings(weightings, ("attention", *arrays.norms))), layers),
         "engine": engine,
         **_here(),
     }
     return Document("measure", about, tuple(parts))
 
 
-def bench(model_name: str, lengths: Sequence[int], progress: Progress) -> Document:
-    """Time of the oracle's forward pass over that of PyTorch, by length."""
-    from validation.bench import forward_ratios
+def bench(
+    model_name: str,
+    lengths: Sequence[int] | None,
+    progress: Progress,
+    *,
+    quick: bool = False,
+    only: str | None = None,
+    readme: str | None = None,
+) -> Document:
+    """Time of the fast path, and of the oracle's forward pass, over that of what people use instead.
 
-    model = _load(model_name, progress)
-    table = forward_ratios(model, lengths, progress)
-    return Document("bench", {**describe_model(model), **_here()}, (table,))
+    A README gets its table from a whole run only.
+    """
+    if readme is not None and (quick or only is not None):
+        refuse_both("--readme", "--quick" if quick else "--only")
+    from validation import bench as benchmark
+
+    sections = benchmark.read_sections(only, quick)
+    sizes = benchmark.QUICK if quick else benchmark.WHOLE
+    if lengths is not None:
+        sizes = sizes._replace(forward=tuple(lengths))
+    if readme is not None:
+        benchmark.check_marks(readme)
+    before = benchmark.load_average()
+    named = {"model": model_name} if "forward" in sections else {}
+    parts = benchmark.run_bench(lambda: _load(model_name, progress), sizes, sections, progress)
+    stamp = benchmark.machine()
+    about = {
+        **named,
+        "sections": ", ".join(sections),
+        "sizes": "quick" if quick else "whole",
+        "machine": {
+            "processor": stamp["processor"],
+            "cpus": stamp["cpus"],
+            "threads": {name: stamp[f"{name}_threads"] for name in ("blas", "numba", "torch")},
+            "blas": stamp["blas"],
+            "load_before": before,
+            "load_after": stamp["load_average"],
+        },
+        "versions": versions(),
+    }
+    document = Document("bench", about, tuple(parts))
+    if readme is not None:
+        benchmark.write_readme(document, readme)
+    return document
 
 
 def list_models() -> Document:
@@ -252,13 +300,21 @@ def exit_code(document: Document) -> int:
 
 
 def _document(
-    command: str, model: Model, texts: Texts, parts: Iterable[Part], *, truncate: bool = False, **stated: Any
+    command: str,
+    model: Model,
+    texts: Texts,
+    parts: Iterable[Part],
+    *,
+    truncate: bool | None = None,
+    **stated: Any,
 ) -> Document:
     about = {
         **describe_model(model),
         **describe_texts(*texts[:2]),
-        "T": _lengths(model, texts.texts, truncate),
+        "T": _lengths(model, texts.texts, bool(truncate)),
     }
+    if truncate is not None:
+        about["truncate"] = truncate
     return Document(command, {**about, **stated, **_here()}, (*texts.notes, *parts))
 
 

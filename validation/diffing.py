@@ -63,7 +63,7 @@ def diff(
     notes = [
         f"texts: {len(ids)}" + (f", and {skipped} without tokens skipped" if skipped else ""),
         f"T tokens a text: {lengths[0]}" + (f" to {lengths[-1]}" if len(lengths) > 1 else ""),
-        "worst at: x text, L layer, H head, t token, q query, k key, d entry of a vector, all from 0",
+        "worst at: x text (from 1), L layer, H head, t token, q query, k key, d entry of a vector (from 0)",
         "the error there is the largest part of what it may be: the bound times what stands under times",
         "max rel and ULPs are large where a value is near zero",
     ]

@@ -18,6 +18,7 @@ from validation.reference import random_bert
 from validation.report.document import Check, Column, Part, Table
 from validation.stages import Batch, Run, Text, read_texts, runner, single
 from validation.tally import Tally
+from validation.wording import counted
 
 __all__ = ["Agreement", "long_text", "padded", "random_batches", "rms_ratio", "validate_forward"]
 
@@ -148,10 +149,12 @@ def validate_forward(
     notes = (
         "attention rows of real tokens, the oracle in each precision against PyTorch in float64",
         f"RMS ratio: the oracle's float32 error over PyTorch float32's, at most {_MAX_RMS_RATIO:g}",
+        "worst at: x text (from 1), L layer, H head, q query, k key (from 0)",
         "padded batch: once on the right and once on the left, with token types",
-        f"random weights: {draws} draws, each with a text alone and three padded on either side",
+        f"random weights: {draws} draws, each with a text alone and three padded on either side; the float32 "
+        "bound is made for trained weights, so that here only the RMS ratio is judged in float32",
         "all stages: embeddings, queries, keys, values, scores, rows and block outputs within their bounds",
-        *((f"{skipped} texts without tokens were skipped",) if skipped else ()),
+        *((f"skipped: {counted(skipped, 'text')} without tokens",) if skipped else ()),
     )
     return (Table("forward", "The oracle against transformers", _COLUMNS, tuple(rows), notes), *checks)
 

@@ -55,8 +55,10 @@ class Stage:
 
     @property
     def place(self) -> str:
-        """The worst place in letters: x text, L layer, H head, t token, q query, k key, d entry."""
-        return " ".join(f"{_LETTERS.get(axis, 'd')}{index}" for axis, index in self.worst.items())
+        """The worst place in letters: x text (from 1), L layer, H head, t token, q query, k key, d entry."""
+        return " ".join(
+            f"{_LETTERS.get(axis, 'd')}{index + (axis == 'text')}" for axis, index in self.worst.items()
+        )
 
 
 class Tally:
@@ -91,7 +93,7 @@ class Tally:
             "T" if axis in ("token", "query", "key") and size == count else size
             for axis, size in zip(names, found.shape, strict=False)
         )
-        stage.dtypes = tuple(dict.fromkeys((str(found.dtype), str(expected.dtype))))
+        stage.dtypes = tuple(dict.fromkeys((_dtype_words(found.dtype), _dtype_words(expected.dtype))))
         for name, array in ((self.found, found), (self.expected, expected)):
             promised = np.dtype(precision_of(name))
             if stage.name in DERIVED:
@@ -101,7 +103,7 @@ class Tally:
                 self._leave(stage.name, {"text": self.texts}, f"dtype of {name} is {array.dtype}")
 
     def _leave(self, name: str, place: Mapping[str, int], message: str) -> None:
-        where = ", ".join(f"{axis} {index}" for axis, index in place.items())
+        where = ", ".join(f"{axis} {index + (axis == 'text')}" for axis, index in place.items())
         self.leaving = self.leaving or f"{name} ({where}): {message}"
 
 
@@ -150,6 +152,12 @@ def compare_stages(
             scale=_scale(pair[0], bound.of),
         )
         yield stage, layer, _moved(result, mask, tokens)
+
+
+def _dtype_words(dtype: np.dtype[Any]) -> str:
+    """NumPy's name, but "longdouble (80-bit)" for what it calls float128 on this processor."""
+    bits = {63: 80, 105: 106, 112: 128}.get(int(np.finfo(np.longdouble).nmant))
+    return f"longdouble ({bits}-bit)" if dtype == np.longdouble and bits else str(dtype)
 
 
 def _steps(n_layers: int) -> Iterator[tuple[str, int | None]]:

@@ -15,7 +15,14 @@ from validation.headline import LABELS, Summary, layer_numbers, summarise
 from validation.report.document import Column, Table
 from validation.table import WEIGHTINGS
 
-__all__ = ["Link", "WordTable"]
+__all__ = ["PROTOCOL", "Link", "WordTable"]
+
+PROTOCOL = (
+    "A word's row is that of its pieces together, with the sink hidden and the rest renormalised; its link "
+    "is the largest displayed value on another word, and among the heads of the stated layers the one with "
+    "the strongest link opens (ties: the lowest layer, head, key).",
+    "The sink share is that of the whole row, under every weighting read on the head that attention opens.",
+)
 
 Array = NDArray[Any]
 
@@ -100,7 +107,7 @@ class WordTable:
             for row in range(len(opened.words))
         ]
 
-    def table(self, name: str, title: str, notes: Sequence[str] = ()) -> Table:
+    def table(self, name: str, title: str, notes: Sequence[str] = (), intro: tuple[str, ...] = ()) -> Table:
         """One row per stated set for one weighting."""
         columns = [
             Column("layers", "layers"),
@@ -126,7 +133,8 @@ class WordTable:
                 same = self.same_head(name, chosen)
                 cells += [found.worse, same, found.part(same)]
             rows.append((layer_numbers(chosen), *cells, self.undefined(chosen)))
-        return Table(f"words_{name}", f"{title}: {LABELS[name]}", tuple(columns), tuple(rows), tuple(notes))
+        full = f"{title}: {LABELS[name]}"
+        return Table(f"words_{name}", full, tuple(columns), tuple(rows), tuple(notes), intro)
 
     def _opened_in(self, chosen: tuple[int, ...]) -> list[tuple[int, oracle.OpenedRows]]:
         return self._opened.get(chosen, [])

@@ -23,13 +23,19 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under named columns. A cell is a number, a string, a boolean or None; NaN means undefined."""
+    """Rows under named columns. A cell is a number, a string, a boolean or None; NaN means undefined.
+
+    `intro` stands between the title and the rows, `notes` below them. A table that is not `shown` is for JSON
+    alone.
+    """
 
     key: str
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
     notes: tuple[str, ...] = ()
+    intro: tuple[str, ...] = ()
+    shown: bool = True
 
     def records(self) -> list[dict[str, Any]]:
         """The rows as dictionaries by column key."""

@@ -1,7 +1,8 @@
 """The norm-weighting study: does weighting attention by value norms make the sink share collapse?
 
-After a published experiment on a 4-layer model, whose measure is that of Kobayashi et al. 2020
-(arXiv 2004.10102). Question and rule stand here as constants, so that no result can change them.
+After a blog experiment on a 4-layer model, whose measure is that of Kobayashi et al., EMNLP 2020
+(arXiv 2004.10102); its question is asked again of another model. Question and rule stand here as
+constants, so that no result can change them.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from validation.headline import (
 )
 from validation.progress import Progress, silent
 from validation.report.document import Check, Column, Note, Part, Table
-from validation.studies.published_norm_weighting import arithmetic, beside_published
+from validation.studies.published_norm_weighting import SOURCE, arithmetic, beside_published
 from validation.table import WEIGHTINGS, RowTable
-from validation.word_table import WordTable
+from validation.word_table import PROTOCOL, WordTable
+from validation.wording import percent
 
 __all__ = ["QUESTION", "RULE", "run", "verdict"]
 
@@ -76,7 +78,11 @@ def run(
     words = WordTable([*single, chosen] if len(chosen) > 1 else single, punctuation)
     found = gather(model, texts, layers=chosen, truncate=truncate, progress=progress, each=words.add)
     T = length_words(words.lengths)
-    notes = ["r>1: rows that got worse; same head: words on which the weighting opens the head of attention"]
+    notes = [
+        "words: those with a row, of which part is a share; undef.: words without one (no other word in the "
+        "text, or no content mass in any head), left out",
+        "r>1: rows that got worse; same head: words on which the weighting opens the head of attention",
+    ]
     if punctuation != "neither":
         notes.append(f"outer punctuation counts as {punctuation} in this table and its verdict")
     if len(chosen) > 1:
@@ -86,12 +92,18 @@ def run(
     return (
         Note("question", f"Question: {QUESTION}"),
         Note("rule", f"Rule: {RULE}"),
+        Note("source", SOURCE),
         found.sinks.note(),
         *row_notes(found.table),
         *headline_tables(found.table, found.head_summed),
         *found.sinks.ratio_tables(),
         *(
-            words.table(name, f"One row per word, {T}", notes * (name == WEIGHTINGS[-1]))
+            words.table(
+                name,
+                f"One row per word, {T}",
+                notes * (name == WEIGHTINGS[-1]),
+                PROTOCOL * (name == WEIGHTINGS[0]),
+            )
             for name in WEIGHTINGS
         ),
         *_verdicts(words, single, found.table),
@@ -145,8 +157,10 @@ def _verdicts(words: WordTable, single: Sequence[tuple[int, ...]], table: RowTab
         said.append(_sentence(name, outcome, before, after, beside, summarise(table.shares["attention"])))
     notes = (
         "before, after: rows of the one-row-per-word table above 50% under attention and under the weighting",
-        "median, >50%: the headline's, all rows of all heads; all: the rows of every layer's table together",
+        "median, >50%: the headline's, content queries of all heads; all: the rows of all layers' tables",
         "stays: some row is still above 50%; none: no row was to begin with, so nothing could collapse",
+        "The rule is one of the worst case: a single row above 50% suffices for stays, so more texts make "
+        "stays likelier.",
     )
     return Table("verdicts", "Verdict by the rule", columns, tuple(rows), notes), *said
 
@@ -173,9 +187,9 @@ def _sentence(
     return Note(
         f"verdict_{name}",
         f"Verdict, {LABELS[name]}: {answer}. Of {after.rows:,} word rows {before.above_half:,} were above "
-        f"50% and {after.above_half:,} are (worst {after.worst:.1%}); {by_layer}. Headline: the median goes "
-        f"from {start.median:.1%} to {beside.median:.1%}, rows above 50% from {halves[0]:.1%} to "
-        f"{halves[1]:.1%}.",
+        f"50% and {after.above_half:,} are (worst {percent(after.worst)}); {by_layer}. Headline: the median "
+        f"goes from {percent(start.median)} to {percent(beside.median)}, rows above 50% from "
+        f"{percent(halves[0])} to {percent(halves[1])}.",
     )
 
 
@@ -201,7 +215,8 @@ def _links(words: WordTable, single: Sequence[tuple[int, ...]]) -> tuple[Table, 
         title = (
             f"Displayed links of {', '.join(sorted({link.word for link in named}))} in layer {single[-1][0]}"
         )
-        tables.append(Table("links_named", title, columns, tuple(map(tuple, named)), note))
+        chosen = "chosen by name, not by value: nouns that a reader links in the bundled sentences 1 to 3"
+        tables.append(Table("links_named", title, columns, tuple(map(tuple, named)), (chosen, *note)))
     if worst:
         title = "The displayed links with the most sink in their row, any layer"
         tables.append(Table("links_most_sink", title, columns, tuple(map(tuple, worst)), note))
