@@ -303,6 +303,15 @@ def test_the_engines_show_the_same_and_random_rows_are_verified(call, rows):
     assert fast[1].split("Sink share")[1] == slow[1].split("Sink share")[1]
 
 
+def test_waiting_threads_sleep_unless_the_user_says_otherwise(call, rows, monkeypatch):
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    assert call("measure", "--attention", rows(), "--sink", "0")[0] == 0
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+    monkeypatch.delenv("OMP_WAIT_POLICY")
+    assert call("measure", "--attention", rows(), "--sink", "0")[0] == 0
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
+
+
 def test_a_row_that_is_wrong_fails_the_command(call, rows, monkeypatch):
     right = fastpath.row_measures
     wrong = lambda *given: right(*given)._replace(shares={"attention": np.full((1, 3), 0.26)})  # noqa: E731

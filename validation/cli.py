@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from validation.cli_options import Encoding, Engine, File, Json, Layers, MaybeModel, Model, Rows, Text, Verify
-from validation.running import guarded, one_blas_thread, run
+from validation.running import calm_threads, guarded, one_blas_thread, run
 
 __all__ = ["app", "main"]
 
@@ -187,6 +187,7 @@ def measure(
     """
     from validation import commands
 
+    calm_threads()
     if attention is None:
         if layout is not None:
             commands.refuse_alone("--layout", "--attention")
