@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import ROW_SUM_SLACK, check_key_range, reject_row_sum, reject_weight
+from oracle._checks import check_key_range, first_place, reject_row_sum, reject_weight, row_sum_slack
 from oracle._results import KeyRange
 
 __all__ = ["refuse_wrong_rows"]
@@ -25,15 +25,16 @@ def refuse_wrong_rows(argument: str, rows: NDArray[Any], visible: Any, odd: NDAr
     if argument != "attention":
         wrong &= ~np.isnan(found).all(axis=-1, keepdims=True)
     if wrong.any():
-        row, key = (int(axis) for axis in np.argwhere(wrong)[0])
+        row, key = first_place(wrong)
         reject_weight(argument, found[row, key], _index(places[row]), key, int(wrong.sum()))
     if argument == "attention":
         with np.errstate(over="ignore"):
             total = found.sum(axis=-1)
         off = np.where(total == 0, 0, np.abs(total - 1))
-        if off.max(initial=0) > ROW_SUM_SLACK:
+        slack = row_sum_slack(rows.dtype)
+        if off.max(initial=0) > slack:
             worst = int(off.argmax())
-            reject_row_sum(total[worst], _index(places[worst]), int((off > ROW_SUM_SLACK).sum()))
+            reject_row_sum(total[worst], _index(places[worst]), int((off > slack).sum()))
 
 
 def _seen(visible: Any, shape: tuple[int, ...], places: NDArray[np.intp]) -> Any:
