@@ -21,6 +21,7 @@ from fastpath._math import log32
 __all__ = ["COLUMNS", "masked_kernel", "ranged_kernel"]
 
 BLOCK = 512
+LARGEST = float(np.finfo(np.float64).max)
 ROWS_AT_ONCE = 64
 
 # What a kernel writes for each row, float64: three sink shares (of a, of a n, of a f), two r (of n, of f)
@@ -50,7 +51,8 @@ def _entropies(content: float, sink: float, information: float) -> tuple[float, 
 @inlined
 def _is_odd(mass: float, slack: float, sign: Any) -> bool:
     """Whether a row has to be looked at again: a sign bit, a sum off one by more than slack or not finite."""
-    return sign < 0 or not (abs(mass - 1.0) <= slack or mass == 0.0) or mass - mass != 0.0
+    # not mass - mass != 0: sums that may be regrouped cancel to zero before infinity is seen
+    return sign < 0 or not (abs(mass - 1.0) <= slack or mass == 0.0) or not mass <= LARGEST
 
 
 def _make_ranged(real: Any, bits: Any, entropies: bool) -> Callable[..., None]:

@@ -92,12 +92,13 @@ def _measure(
     dtype = np.dtype(np.float32 if rows.dtype.itemsize <= 4 else np.float64)
     one = np.ones((1, n_keys), dtype)
     whole = rows.dtype == dtype and rows.flags.c_contiguous and rows.flags.aligned
+    batch = math.prod(lead) if whole else 1
     for place in [()] if whole else np.ndindex(lead):
-        part = np.ascontiguousarray(rows[place], dtype).reshape(-1, n_queries, n_keys)
+        part = np.ascontiguousarray(rows[place], dtype).reshape(batch, n_queries, n_keys)
         n, f = ([_part(column, lead, place).astype(dtype) for column in columns] + [one, one])[:2]
         results, flags = (
-            out[place].reshape(len(part), n_queries, -1),
-            odd[place].reshape(len(part), n_queries),
+            out[place].reshape(batch, n_queries, len(COLUMNS)),
+            odd[place].reshape(batch, n_queries),
         )
         if isinstance(masks, Ranges):
             ranged_kernel(dtype, entropies)(part, n, f, *masks, slack, results, flags)
@@ -133,4 +134,5 @@ def _part(array: Array, lead: tuple[int, ...], place: tuple[int, ...], trailing:
     tail = array.shape[array.ndim - trailing :]
     if array.ndim == trailing or all(size == 1 for size in array.shape[: array.ndim - trailing]):
         return array.reshape(1, *tail)
-    return np.broadcast_to(array, (*lead, *tail))[place].reshape(-1, *tail)
+    part = np.broadcast_to(array, (*lead, *tail))[place]
+    return part.reshape(math.prod(part.shape[: part.ndim - trailing]), *tail)

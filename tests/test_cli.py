@@ -14,11 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import fastpath
 from validation import commands
 from validation.cli import main
 from validation.report.document import Document, Note
 
 ROOT = Path(__file__).parents[1]
+COMPILING = "sinkscope: compiling the fast path (first use) ...\n"
 COMMANDS = ["", "validate", "diff", "measure", "bench", "models", "models fetch", "models remove"]
 
 
@@ -29,7 +31,7 @@ def call(capsys):
     def run(*arguments):
         code = main([str(argument) for argument in arguments])
         shown = capsys.readouterr()
-        return code, shown.out, shown.err
+        return code, shown.out, shown.err.replace(COMPILING, "")  # only where nothing is in the cache
 
     return run
 
@@ -109,6 +111,17 @@ def test_the_version_is_shown(call):
         (["models", "fetch", "nowhere"], "expected a bundled model (minilm-l6); found 'nowhere'"),
         (["models", "remove", "nowhere"], "expected a bundled model (minilm-l6); found 'nowhere'"),
         (["diff", "one", "two"], "implementation: expected one of"),
+        (["diff", "oracle", "torch-float32"], "or oracle beside fastpath; found 'oracle'"),
+        (
+            ["diff", "oracle", "fastpath", "--text", "a"],
+            "oracle fastpath and --text: expected one of the two",
+        ),
+        (["diff", "oracle", "fastpath", "--model", "a"], "oracle fastpath and --model: expected one of the"),
+        (
+            ["measure", "--text", "a", "--engine", "torch"],
+            "engine: expected oracle or fastpath; found 'torch'",
+        ),
+        (["measure", "--text", "a", "--verify", "0"], "verify: expected at least one row; found 0"),
         (["bench", "--tokens", "many"], "--tokens: expected positive numbers"),
         (["measure", "--text", "a", "--file", "b"], "--text and --file: expected one of the two; found both"),
         (["measure", "--attention", "a", "--model", "b"], "--attention and --model: expected one of the two"),
@@ -266,6 +279,34 @@ def test_pickled_objects_are_never_loaded(call, tmp_path):
     assert err.count("\n") == 1
 
 
+def test_the_engines_show_the_same_and_random_rows_are_verified(call, rows):
+    options = ("measure", "--attention", rows(), "--sink", "0", "--verify", "4")
+    fast, slow = (call(*options, "--engine", engine) for engine in ("fastpath", "oracle"))
+    assert fast[0] == slow[0] == 0
+    for shown, deviation in ((fast, "largest deviation"), (slow, "largest deviation 0.0e+00")):
+        words = " ".join(shown[1].split())
+        assert "ok verify: expected 4 of 6 rows, drawn with seed 0" in words
+        assert deviation in words
+    assert fast[1].split("Sink share")[1] == slow[1].split("Sink share")[1]
+
+
+def test_a_row_that_is_wrong_fails_the_command(call, rows, monkeypatch):
+    right = fastpath.row_measures
+    wrong = lambda *given: right(*given)._replace(shares={"attention": np.full((1, 3), 0.26)})  # noqa: E731
+    monkeypatch.setattr(fastpath, "row_measures", wrong)
+    code, out, _ = call("measure", "--attention", rows(), "--sink", "0", "--verify", "4")
+    assert code == 1
+    assert "4 rows outside their bound" in " ".join(out.split())
+
+
+def test_the_layers_are_compared_measure_by_measure(call):
+    code, out, err = call("diff", "oracle", "fastpath")
+    assert (code, err) == (0, "")
+    assert "fastpath against oracle, by measure" in out
+    assert out.endswith("1 of 1 checks held.\n")
+    assert max(map(len, out.splitlines())) <= 80
+
+
 # Results
 
 
@@ -303,6 +344,7 @@ def test_fetching_what_is_cached_is_quick_and_says_so(call, minilm):
     [
         (["validate"], "validate"),
         (["diff", "a", "b"], "diff"),
+        (["diff", "oracle", "fastpath"], "diff_layers"),
         (["measure"], "measure"),
         (["measure", "--attention", "rows.npz"], "measure_file"),
         (["bench"], "bench"),
@@ -354,8 +396,24 @@ def test_help_comes_at_once_and_loads_nothing_heavy():
 def test_measuring_the_bundled_sentences_takes_seconds_and_no_torch(minilm):
     seconds, shown, loaded = timed("measure")
     assert seconds < 6
-    assert not {"numba", "torch", "transformers"} & loaded
+    assert not {"torch", "transformers"} & loaded
+    assert "fastpath.measures" in loaded
     assert "Texts: 14 measured" in shown
+
+
+def test_measuring_with_the_oracle_needs_no_numba(minilm):
+    _, shown, loaded = timed("measure", "--engine", "oracle", "--text", "A short text.")
+    assert not {"numba", "fastpath"} & loaded
+    assert "engine        oracle" in shown
+
+
+def test_compiling_is_said_once_and_only_where_it_happens(rows, tmp_path):
+    call = ("measure", "--attention", str(rows()), "--sink", "0", "--verify", "3")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    first, second = (process(*call, env=environment) for _ in range(2))
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert (first.stderr, second.stderr) == (COMPILING, "")
+    assert first.stdout == second.stdout
 
 
 WITHOUT_TORCH = (

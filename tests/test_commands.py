@@ -12,6 +12,7 @@ from validation import commands
 from validation.commands import Texts, choose_texts, exit_code, read_lengths
 from validation.progress import silent
 from validation.report.document import Check, Column, Note, Table
+from validation.report.live import announce_compiling
 from validation.texts import SENTENCES
 
 TWO = Texts("a test", ("one", "two words"))
@@ -82,15 +83,20 @@ def test_diff_names_both_implementations_and_refuses_others(work):
     document = commands.diff("minilm-l6", "ours", "theirs", TWO, silent)
     assert work == [("diff", ("ours", "theirs", TWO.texts, silent), {})]
     assert (document.provenance["first"], document.provenance["second"]) == ("ours", "theirs")
-    with pytest.raises(InputError, match="expected one of ours, theirs; found 'torch'"):
+    with pytest.raises(
+        InputError, match="expected one of ours, theirs, or oracle beside fastpath; found 'torch'"
+    ):
         commands.diff("minilm-l6", "ours", "torch", TWO, silent)
 
 
 def test_measure_hands_every_choice_on(work):
     choice = {"sink": "0,7", "weightings": "value_norm", "layers": "0,3-5", "truncate": True}
+    choice |= {"engine": "oracle", "verify": 7}
     document = commands.measure("minilm-l6", TWO, progress=silent, **choice)
-    assert work == [("measure", (TWO.texts,), {**choice, "progress": silent})]
+    told = {"progress": silent, "on_compile": announce_compiling}
+    assert work == [("measure", (TWO.texts,), choice | told)]
     stated = {"sink": "0,7", "weighting": "value_norm", "layers": "0,3-5", "convention": "keep"}
+    stated |= {"engine": "oracle"}
     assert stated.items() <= document.provenance.items()
 
 

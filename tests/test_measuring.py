@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from text_models import by_key, hand_trace, small_model, width
 
+import fastpath
 import oracle
 from oracle import InputError
 from validation import gathering
 from validation.choices import parse_layers
 from validation.gathering import gather
 from validation.measuring import measure, measure_arrays
-from validation.report.document import Note, Table
+from validation.report.document import Check, Note, Table
 from validation.table import WEIGHTINGS
 from validation.texts import SENTENCES
 
@@ -49,7 +50,11 @@ def test_a_report_has_everything_in_it(model):
 
 
 def test_the_numbers_are_the_oracles(model):
-    records = table_parts(measure(model, TEXTS))["headline"].records()
+    records = table_parts(measure(model, TEXTS, engine="oracle"))["headline"].records()
+    fast = table_parts(measure(model, TEXTS))["headline"].records()
+    for one, other in zip(map(dict, records), fast, strict=True):
+        assert one.pop("weighting") == other.pop("weighting")
+        assert one == pytest.approx(other, rel=1e-5, abs=1e-6)
     traces = [oracle.forward(model, text, keep=oracle.trace.KEEP_ALL) for text in TEXTS]
     for record, name in zip(records, WEIGHTINGS, strict=False):
         shares = np.concatenate(
@@ -130,6 +135,27 @@ def test_errors_name_their_text(model):
         measure(model, TEXTS[::2], sink="7")
     cut = measure(model, ["nurse", long], truncate=True)
     assert "3, 31, in 2 texts" in texts_of(cut, "T")[0]
+
+
+@pytest.mark.parametrize("engine", ["oracle", "fastpath"])
+def test_random_rows_are_verified_on_request(model, engine, monkeypatch):
+    assert not [part for part in measure(model, TEXTS, engine=engine) if isinstance(part, Check)]
+    (check,) = (part for part in measure(model, TEXTS, engine=engine, verify=9) if isinstance(part, Check))
+    assert check.ok
+    assert check.expected.startswith("9 of 84 rows, drawn with seed 0")
+    right = oracle.row_measures
+
+    def other(*given):  # the verification has its own oracle; only the table is spoiled
+        found = right(*given)
+        return (
+            found
+            if given[0].ndim == 2
+            else found._replace(shares={k: s * 0.9 for k, s in found.shares.items()})
+        )
+
+    monkeypatch.setattr({"oracle": oracle, "fastpath": fastpath}[engine], "row_measures", other)
+    (check,) = (part for part in measure(model, TEXTS, engine=engine, verify=9) if isinstance(part, Check))
+    assert not check.ok
 
 
 def test_progress_is_told(model):

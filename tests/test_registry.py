@@ -89,6 +89,8 @@ def test_the_cases_are_the_same_each_time_and_have_names_of_their_own(name):
 
 def test_longdouble_is_the_oracles_alone():
     rows = np.full((1, 3, 4), 0.25, np.longdouble)
+    with pytest.raises(InputTypeError, match=r"longdouble|float128"):
+        fastpath.sink_share_from_query_key(rows, rows, None, np.arange(3) == 0)
     for name in sorted(set(REGISTRY) - {"sink_share_from_query_key"}):
         norm = {"norm": np.ones(4)} if name == "norm_odds_ratio" else {}
         with pytest.raises(InputTypeError, match=r"longdouble|float128"):

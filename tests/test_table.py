@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import fastpath
 import oracle
 from oracle import InputError
 from validation.table import (
@@ -151,23 +152,38 @@ def test_inputs_stay_as_they_are_and_may_be_float32_or_read_only():
     assert table.shares["attention"].dtype == np.float64
 
 
-def test_another_module_can_measure():
+@pytest.mark.parametrize("norms", [{}, {"value_norm": random_rows(2, 1, 4)}])
+def test_another_layer_can_measure_and_reads_each_layer_once(norms):
     calls = []
 
-    def sink_share(*arguments):
-        calls.append("sink_share")
-        return oracle.sink_share(*arguments)
+    def row_measures(*arguments):
+        calls.append("row_measures")
+        return oracle.row_measures(*arguments)
 
-    def norm_odds_ratio(*arguments):
-        calls.append("norm_odds_ratio")
-        return oracle.norm_odds_ratio(*arguments)
-
-    measures = SimpleNamespace(sink_share=sink_share, norm_odds_ratio=norm_odds_ratio)
-    attention, norms = random_rows(2, 1, 4, 4), {"value_norm": random_rows(2, 1, 4)}
+    measures = SimpleNamespace(row_measures=row_measures)
+    attention = random_rows(2, 1, 4, 4)
     table = tabulate(attention, SINKS, ALL, norms, measures=measures)
-    assert calls == ["sink_share", "sink_share", "sink_share", "norm_odds_ratio"] * 2
+    assert calls == ["row_measures"] * 2
     plain = tabulate(attention, SINKS, ALL, norms)
-    np.testing.assert_array_equal(table.ratios["value_norm"], plain.ratios["value_norm"])
+    for name, column in plain.columns().items():
+        np.testing.assert_array_equal(table.columns()[name], column)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_fast_path_gives_the_same_table(dtype):
+    rng = np.random.default_rng(6)
+    attention = random_rows(3, 2, 11, 11)
+    attention[0, 1, 3] = [1, *[0] * 10]
+    attention[1, 0, 4] = 0
+    attention[2, 1, 5] = [1, 1e-30, *[0] * 9]
+    attention[2, 1, 6] = [1 - 5e-4, 5e-4, *[0] * 9]
+    attention = attention.astype(dtype)
+    norms = {name: rng.uniform(0.1, 4, (3, 2, 11)) for name in WEIGHTINGS[1:]}
+    given = (attention, np.arange(11) == 0, np.ones((11, 11), bool), norms)
+    slow, fast = (tabulate(*given, measures=layer) for layer in (oracle, fastpath))
+    assert (slow.zero_content.sum(), slow.no_mass.sum(), slow.thin_content.sum()) == (1, 1, 2)
+    for name, column in slow.columns().items():
+        np.testing.assert_allclose(fast.columns()[name], column, rtol=8e-6, atol=1e-6, err_msg=name)
 
 
 def test_head_summed_norm_of_one_head_is_its_transformed_norm():

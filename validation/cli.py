@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
+from validation.cli_options import Encoding, Engine, File, Json, Layers, MaybeModel, Model, Rows, Text, Verify
 from validation.running import guarded, run
 
 __all__ = ["app", "main"]
@@ -23,24 +24,6 @@ models = typer.Typer(rich_markup_mode=None, **_SETTINGS)
 app.add_typer(models, name="models")
 
 
-Model = Annotated[str, typer.Option("--model", metavar="NAME|DIR", help="A bundled name or a directory.")]
-MaybeModel = Annotated[
-    str | None,
-    typer.Option("--model", metavar="NAME|DIR", help="A bundled name or a directory.  [default: minilm-l6]"),
-]
-Text = Annotated[
-    list[str] | None, typer.Option("--text", metavar="TEXT", help="A text; may be given several times.")
-]
-File = Annotated[str | None, typer.Option("--file", metavar="FILE", help="A file with one text per line.")]
-Encoding = Annotated[str, typer.Option("--encoding", metavar="NAME", help="How FILE is encoded.")]
-Json = Annotated[
-    str | None,
-    typer.Option(
-        "--json", metavar="FILE", help="Write the result there as JSON too; - for standard output only."
-    ),
-]
-
-
 _EXIT_CODES = """
 
 \b
@@ -54,6 +37,15 @@ Exit codes:
 def _examples(*commands: str) -> str:
     """The end of a help text; the mark before it keeps its lines as they are."""
     return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands)])
+
+
+def _refuse_beside(chosen: str, given: Mapping[str, object]) -> None:
+    """Refuse options that mean nothing beside `chosen`: those of `given` with a value."""
+    from validation import commands
+
+    for option, value in given.items():
+        if value not in (None, False, []):
+            commands.refuse_both(chosen, option)
 
 
 def _version(wanted: bool) -> None:
@@ -109,12 +101,13 @@ def validate(
     epilog=_examples(
         "sinkscope diff oracle-float32 torch-float32",
         'sinkscope diff oracle-float64 oracle-longdouble --text "A short text."',
+        "sinkscope diff oracle fastpath",
     )
 )
 def diff(
     first: Annotated[str, typer.Argument(metavar="A", show_default=False)],
     second: Annotated[str, typer.Argument(metavar="B", show_default=False)],
-    model: Model = "minilm-l6",
+    model: MaybeModel = None,
     text: Text = None,
     file: File = None,
     encoding: Encoding = "utf-8",
@@ -123,13 +116,19 @@ def diff(
     """Compare two implementations stage by stage.
 
     A and B are any two of oracle-float32, oracle-float64, oracle-longdouble, torch-float32 and
-    torch-float64; the last two need the "reference" extra.
+    torch-float64; the last two need the "reference" extra. Or they are the layers oracle and fastpath,
+    whose measures are compared on built-in cases, without a model.
     """
     from validation import commands
+    from validation.engines import ENGINES
 
+    if first in ENGINES and second in ENGINES:
+        _refuse_beside(f"{first} {second}", {"--model": model, "--text": text, "--file": file})
+        return run(json, lambda tell: commands.diff_layers(first, second, tell))
+    name = commands.DEFAULT_MODEL if model is None else model
     return run(
         json,
-        lambda tell: commands.diff(model, first, second, commands.choose_texts(text, file, encoding), tell),
+        lambda tell: commands.diff(name, first, second, commands.choose_texts(text, file, encoding), tell),
     )
 
 
@@ -138,6 +137,7 @@ def diff(
         "sinkscope measure",
         "sinkscope measure --file my_texts.txt --layers 0,3-5 --json sinks.json",
         'sinkscope measure --text "She paid and left." --sink token:. --layers 0',
+        "sinkscope measure --file my_texts.txt --verify 100",
         "sinkscope measure --attention rows.npz --sink 0",
     )
 )
@@ -145,15 +145,7 @@ def measure(
     model: MaybeModel = None,
     text: Text = None,
     file: File = None,
-    attention: Annotated[
-        str | None,
-        typer.Option(
-            "--attention",
-            metavar="ROWS.npz",
-            help="Attention rows instead of a model and texts: array 'attention', optionally 'value_norm', "
-            "'transformed_norm', 'tokens' and 'visible'.",
-        ),
-    ] = None,
+    attention: Rows = None,
     sink: Annotated[
         str,
         typer.Option(
@@ -168,9 +160,7 @@ def measure(
             help="attention, value_norm, transformed_norm, head_summed_norm (several with commas), or all.",
         ),
     ] = "all",
-    layers: Annotated[
-        str | None, typer.Option("--layers", metavar="LAYERS", help="Layers like 0,3-5.  [default: all]")
-    ] = None,
+    layers: Layers = None,
     layout: Annotated[
         str | None,
         typer.Option(
@@ -182,6 +172,8 @@ def measure(
     truncate: Annotated[
         bool, typer.Option("--truncate", help="Cut texts that are longer than the model's positions.")
     ] = False,
+    engine: Engine = "fastpath",
+    verify: Verify = None,
     encoding: Encoding = "utf-8",
     json: Json = None,
 ) -> int:
@@ -204,22 +196,24 @@ def measure(
                 weightings=weighting,
                 layers=layers,
                 truncate=truncate,
+                engine=engine,
+                verify=verify,
                 progress=tell,
             ),
         )
-    given = {
-        "--model": model is not None,
-        "--text": bool(text),
-        "--file": file is not None,
-        "--truncate": truncate,
-    }
-    for option, present in given.items():
-        if present:
-            commands.refuse_both("--attention", option)
+    beside = {"--model": model, "--text": text, "--file": file, "--truncate": truncate}
+    _refuse_beside("--attention", beside)
     return run(
         json,
         lambda tell: commands.measure_file(
-            attention, sink=sink, weightings=weighting, layers=layers, layout=layout, progress=tell
+            attention,
+            sink=sink,
+            weightings=weighting,
+            layers=layers,
+            layout=layout,
+            engine=engine,
+            verify=verify,
+            progress=tell,
         ),
     )
 

@@ -20,6 +20,7 @@ __all__ = [
     "bench",
     "choose_texts",
     "diff",
+    "diff_layers",
     "exit_code",
     "fetch",
     "list_models",
@@ -91,7 +92,7 @@ def diff(model_name: str, first: str, second: str, texts: Texts, progress: Progr
         if name not in IMPLEMENTATIONS:
             reject(
                 "implementation",
-                expected=f"one of {', '.join(IMPLEMENTATIONS)}",
+                expected=f"one of {', '.join(IMPLEMENTATIONS)}, or oracle beside fastpath",
                 found=repr(name),
                 todo="Name two of these.",
             )
@@ -99,6 +100,15 @@ def diff(model_name: str, first: str, second: str, texts: Texts, progress: Progr
     return _document(
         "diff", model, texts, compare(model, first, second, texts.texts, progress), first=first, second=second
     )
+
+
+def diff_layers(first: str, second: str, progress: Progress) -> Document:
+    """The measures of two layers, compared over the cases of the registry."""
+    from validation.diffing_measures import diff_measures
+    from validation.report.live import announce_compiling
+
+    parts = diff_measures(first, second, progress, on_compile=announce_compiling)
+    return Document("diff", {"first": first, "second": second, **_here()}, parts)
 
 
 def measure(
@@ -109,10 +119,13 @@ def measure(
     weightings: str,
     layers: str | None,
     truncate: bool,
+    engine: str,
+    verify: int | None,
     progress: Progress,
 ) -> Document:
     """Sink shares of texts under a model."""
     from validation.measuring import measure as report
+    from validation.report.live import announce_compiling
 
     model = _load(model_name, progress)
     parts = report(
@@ -122,24 +135,46 @@ def measure(
         weightings=weightings,
         layers=layers,
         truncate=truncate,
+        engine=engine,
+        verify=verify,
+        on_compile=announce_compiling,
         progress=progress,
     )
-    return _document("measure", model, texts, parts, truncate=truncate, **_stated(sink, weightings, layers))
+    stated = {**_stated(sink, weightings, layers), "engine": engine}
+    return _document("measure", model, texts, parts, truncate=truncate, **stated)
 
 
 def measure_file(
-    path: str, *, sink: str, weightings: str, layers: str | None, layout: str | None, progress: Progress
+    path: str,
+    *,
+    sink: str,
+    weightings: str,
+    layers: str | None,
+    layout: str | None,
+    engine: str,
+    verify: int | None,
+    progress: Progress,
 ) -> Document:
-    """Sink shares of attention rows that the caller has; no model and no other library is loaded."""
+    """Sink shares of attention rows that the caller has; no model is loaded."""
     from validation.measuring import measure_arrays
+    from validation.report.live import announce_compiling
 
     parts = measure_arrays(
-        path, sink=sink, weightings=weightings, layers=layers, layout=layout, progress=progress
+        path,
+        sink=sink,
+        weightings=weightings,
+        layers=layers,
+        layout=layout,
+        engine=engine,
+        verify=verify,
+        on_compile=announce_compiling,
+        progress=progress,
     )
     about = {
         "attention": PurePath(path).name,
         "layout": layout,
         **_stated(sink, weightings, layers),
+        "engine": engine,
         **_here(),
     }
     return Document("measure", about, tuple(parts))

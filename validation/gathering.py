@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, NoReturn
 
 import oracle
@@ -24,6 +25,7 @@ from validation.table import (
     tabulate,
     tabulate_head_summed,
 )
+from validation.verify import Verification
 
 __all__ = ["Gathered", "gather", "text_notes"]
 
@@ -50,8 +52,12 @@ def gather(
     truncate: bool = False,
     progress: Progress = silent,
     each: Callable[[int, Trace], None] | None = None,
+    measures: ModuleType = oracle,
+    verification: Verification | None = None,
 ) -> Gathered:
     """Run every text and keep its rows, never its Trace; `each` is called with (text, trace) meanwhile.
+
+    `measures` is the layer that computes (see `tabulate`); `verification` draws from its rows.
 
     Texts without a token of their own are skipped and counted. InputError names the text that it is about,
     and is raised too when no text is left.
@@ -76,7 +82,10 @@ def gather(
         where: dict[str, Any] = {"text": index, "layers": chosen}
         norms = {name: getattr(trace, name) for name in WEIGHTINGS[1:]}
         sinks, visible = trace.sink_mask, trace.visible
-        tables.append(tabulate(trace.attention, sinks, visible, norms, **where, **picked))
+        rows = trace.attention
+        tables.append(tabulate(rows, sinks, visible, norms, measures=measures, **where, **picked))
+        if verification is not None:
+            verification.add(tables[-1], rows, sinks, visible, norms)
         if pooled:
             gram = trace.transformed_gram
             summed.append(tabulate_head_summed(trace.attention, gram, sinks, visible, **where, **picked))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from oracle.model import Model
 from validation.arrays_file import read_arrays
 from validation.choices import parse_layers, parse_weightings
+from validation.engines import load_engine
 from validation.gathering import Gathered, gather, text_notes
 from validation.headline import headline_tables, layer_words, row_notes
 from validation.progress import Progress, silent
 from validation.report.document import Note, Part
 from validation.sink_report import SinkReport
 from validation.table import MIN_CONTENT_KEYS, join_tables, tabulate
+from validation.verify import Verification
 
 __all__ = ["measure", "measure_arrays"]
 
@@ -28,14 +30,22 @@ def measure(
     queries: str = "content",
     min_content_keys: int = MIN_CONTENT_KEYS,
     truncate: bool = False,
+    engine: str = "fastpath",
+    verify: int | None = None,
+    seed: int = 0,
+    on_compile: Callable[[], None] | None = None,
     progress: Progress = silent,
 ) -> tuple[Part, ...]:
     """A sink report on `texts`: shares by weighting and layer, value norms of the sinks, what was odd.
 
     `sink` is read by `oracle.choose_sinks`; `weightings` are names from attention, value_norm,
     transformed_norm and head_summed_norm; `layers` is read by `parse_layers`. A text longer than the
-    model's positions raises InputError, unless `truncate` cuts it.
+    model's positions raises InputError, unless `truncate` cuts it. `engine` is "fastpath" or "oracle";
+    `verify` is the number of random rows (drawn with `seed`) that the oracle computes again, with a Check of
+    them; `on_compile` is read by `load_engine`.
     """
+    measures = load_engine(engine, on_compile)
+    verification = None if verify is None else Verification(verify, seed)
     listed = [texts] if isinstance(texts, str) else texts
     names = parse_weightings(weightings)
     chosen = parse_layers(layers, model.config.n_layers)
@@ -49,8 +59,10 @@ def measure(
         min_content_keys=min_content_keys,
         truncate=truncate,
         progress=progress,
+        measures=measures,
+        verification=verification,
     )
-    return _report(found, names, queries)
+    return _report(found, names, queries, verification)
 
 
 def measure_arrays(
@@ -62,13 +74,20 @@ def measure_arrays(
     layout: str | None = None,
     queries: str = "content",
     min_content_keys: int = MIN_CONTENT_KEYS,
+    engine: str = "fastpath",
+    verify: int | None = None,
+    seed: int = 0,
+    on_compile: Callable[[], None] | None = None,
     progress: Progress = silent,
 ) -> tuple[Part, ...]:
     """A sink report on attention rows without a model: an .npz file, a mapping of arrays, or bare rows.
 
     `source` is read by `validation.arrays_file.read_arrays`. Without norms only the weighting "attention" is
-    there. A causal text counts from the first row with `min_content_keys` visible content keys.
+    there. A causal text counts from the first row with `min_content_keys` visible content keys. The rest is
+    as in `measure`.
     """
+    measures = load_engine(engine, on_compile)
+    verification = None if verify is None else Verification(verify, seed)
     arrays = read_arrays(source, sink=sink, layout=layout)
     rows = arrays.rows.attention  # (batch, layer, head, query, key)
     names = parse_weightings(weightings, ("attention", *arrays.norms))
@@ -80,7 +99,9 @@ def measure_arrays(
         norms = {name: norm[text] for name, norm in arrays.norms.items()}
         where: dict[str, Any] = {"text": text, "layers": chosen}
         picked: dict[str, Any] = {"queries": queries, "min_content_keys": min_content_keys}
-        tables.append(tabulate(rows[text], sinks, visible, norms, **where, **picked))
+        tables.append(tabulate(rows[text], sinks, visible, norms, measures=measures, **where, **picked))
+        if verification is not None:
+            verification.add(tables[-1], rows[text], sinks, visible, norms)
         report.add(rows[text], norms.get("value_norm"), sinks, visible, tokens=arrays.tokens[text], **where)
     progress("texts", len(rows), len(rows))
     bare = sum(
@@ -95,10 +116,12 @@ def measure_arrays(
         ),
         *text_notes(len(rows), bare=bare),
     )
-    return _report(Gathered(join_tables(tables), None, report, notes), names, queries)
+    return _report(Gathered(join_tables(tables), None, report, notes), names, queries, verification)
 
 
-def _report(found: Gathered, names: Sequence[str], queries: str) -> tuple[Part, ...]:
+def _report(
+    found: Gathered, names: Sequence[str], queries: str, verification: Verification | None
+) -> tuple[Part, ...]:
     which = "content queries (no sink tokens)" if queries == "content" else "all real queries"
     layers = layer_words(sorted(set(found.table.layer.tolist())))
     return (
@@ -107,5 +130,6 @@ def _report(found: Gathered, names: Sequence[str], queries: str) -> tuple[Part, 
         Note("selection", f"Which rows: {which} of {layers}, all heads, no other selection."),
         *headline_tables(found.table, found.head_summed, names),
         *found.sinks.parts(),
+        *(() if verification is None else (verification.part(),)),
         *found.notes,
     )

@@ -116,8 +116,9 @@ def tabulate(
     """The rows of one text, layer by layer, so that only one layer is ever widened to float64.
 
     `attention` (layer, head, query, key); `sink_mask` (key,); `visible` (query, key); `norms` maps
-    "value_norm" and "transformed_norm" (either may be absent) to (layer, head, key). `measures` is the module
-    whose `sink_share` and `norm_odds_ratio` are called. Raises InputError as those do.
+    "value_norm" and "transformed_norm" (either may be absent) to (layer, head, key). `measures` is the layer
+    that computes, `oracle` or `fastpath`: its `row_measures` reads each layer once. Raises InputError as that
+    does.
     """
     rows, left_out = content_queries(sink_mask, visible, queries, min_content_keys)
     chosen = list(range(len(attention)) if layers is None else layers)
@@ -128,12 +129,14 @@ def tabulate(
     content = np.empty(shape)
     for index, layer in enumerate(chosen):
         part = attention[layer][:, rows]  # (head, query, key)
-        shares["attention"][index] = measures.sink_share(part, sink_mask, None, seen)
-        # not 1 - share, which would round a small content mass away
-        content[index] = measures.sink_share(part, ~sink_mask, None, seen)
-        for name, norm in norms.items():
-            shares[name][index] = measures.sink_share(part, sink_mask, norm[layer], seen)
-            ratios[name][index] = measures.norm_odds_ratio(part, sink_mask, norm[layer], seen)
+        found = measures.row_measures(
+            part, sink_mask, {name: norm[layer] for name, norm in norms.items()}, seen
+        )
+        for name, share in found.shares.items():
+            shares[name][index] = share
+        for name, ratio in found.ratios.items():
+            ratios[name][index] = ratio
+        content[index] = _content(part, found.shares["attention"], sink_mask, seen, measures)
     grid = (chosen, range(shape[1]), rows)
     return _assemble(text, grid, sink_mask, visible, shares, ratios, content, left_out)
 
@@ -148,20 +151,20 @@ def tabulate_head_summed(
     layers: Sequence[int] | None = None,
     queries: str = "content",
     min_content_keys: int = MIN_CONTENT_KEYS,
-    measures: ModuleType = oracle,
 ) -> RowTable:
     """The rows of one text under the head-summed norm: one per layer and query, `head` is -1.
 
-    `gram` is (layer, key, head, head). Content is judged by the summed norms here, and there is no r.
+    `gram` is (layer, key, head, head). Content is judged by the summed norms here, and there is no r. The
+    oracle computes it: its rows are fewer by the number of heads.
     """
     rows, left_out = content_queries(sink_mask, visible, queries, min_content_keys)
     chosen = list(range(len(attention)) if layers is None else layers)
     seen = visible[rows]
     share, content = np.empty((2, len(chosen), 1, len(rows)))
     for index, layer in enumerate(chosen):
-        weights = measures.head_summed_norm(attention[layer][:, rows], gram[layer])  # (query, key)
-        share[index, 0] = measures.weight_share(weights, sink_mask, seen)
-        content[index, 0] = measures.weight_share(weights, ~sink_mask, seen)
+        weights = oracle.head_summed_norm(attention[layer][:, rows], gram[layer])  # (query, key)
+        share[index, 0] = oracle.weight_share(weights, sink_mask, seen)
+        content[index, 0] = oracle.weight_share(weights, ~sink_mask, seen)
     shares = {HEAD_SUMMED: share}
     return _assemble(text, (chosen, (-1,), rows), sink_mask, visible, shares, {}, content, left_out)
 
@@ -179,6 +182,17 @@ def join_tables(tables: Iterable[RowTable]) -> RowTable:
         ratios={name: np.concatenate([part.ratios[name] for part in parts]) for name in first.ratios},
         left_out=sum(part.left_out for part in parts),
     )
+
+
+def _content(
+    rows: Array, share: Array, sink_mask: NDArray[np.bool_], seen: NDArray[np.bool_], measures: ModuleType
+) -> Array:
+    """Content mass of rows (head, query, key); summed where it is small, as 1 - share would round it away."""
+    content = 1 - share
+    thin = np.nonzero(content < 2 * THIN_CONTENT)
+    if thin[0].size:
+        content[thin] = measures.sink_share(rows[thin], ~sink_mask, None, seen[thin[1]])
+    return content
 
 
 def _assemble(

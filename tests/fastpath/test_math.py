@@ -121,7 +121,8 @@ def test_every_float32(capsys: pytest.CaptureFixture[str]) -> None:
     table = {name: survey(*pair, every()) for name, pair in FUNCTIONS.items()}
     with capsys.disabled():
         print(
-            f"\n{'function':9} {'worst ULP':>10} {'at x':>16} {'subnormal':>10} {'flushed':>8} {'odd and wrong':>14}"
+            f"\n{'function':9} {'worst ULP':>10} {'at x':>16} {'subnormal':>10} {'flushed':>8}"
+            f" {'odd and wrong':>14}"
         )
         for name, row in table.items():
             print(

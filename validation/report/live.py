@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
 from validation.progress import Progress, silent
 
-__all__ = ["live_progress"]
+__all__ = ["announce_compiling", "live_progress"]
 
 
 @contextmanager
@@ -35,3 +36,8 @@ def live_progress(stream: TextIO) -> Iterator[Progress]:
             bar.update(task, description=what, completed=done, total=total or None)
 
         yield tell
+
+
+def announce_compiling() -> None:
+    """Say on standard error, above any moving line, why the next half minute is silent."""
+    print("sinkscope: compiling the fast path (first use) ...", file=sys.stderr, flush=True)

@@ -1,0 +1,45 @@
+"""Options that commands share, as their types."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["Encoding", "Engine", "File", "Json", "Layers", "MaybeModel", "Model", "Rows", "Text", "Verify"]
+
+Model = Annotated[str, typer.Option("--model", metavar="NAME|DIR", help="A bundled name or a directory.")]
+MaybeModel = Annotated[
+    str | None,
+    typer.Option("--model", metavar="NAME|DIR", help="A bundled name or a directory.  [default: minilm-l6]"),
+]
+Text = Annotated[
+    list[str] | None, typer.Option("--text", metavar="TEXT", help="A text; may be given several times.")
+]
+File = Annotated[str | None, typer.Option("--file", metavar="FILE", help="A file with one text per line.")]
+Encoding = Annotated[str, typer.Option("--encoding", metavar="NAME", help="How FILE is encoded.")]
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json", metavar="FILE", help="Write the result there as JSON too; - for standard output only."
+    ),
+]
+Rows = Annotated[
+    str | None,
+    typer.Option(
+        "--attention",
+        metavar="ROWS.npz",
+        help="Attention rows instead of a model and texts: array 'attention', optionally 'value_norm', "
+        "'transformed_norm', 'tokens' and 'visible'.",
+    ),
+]
+Layers = Annotated[
+    str | None, typer.Option("--layers", metavar="LAYERS", help="Layers like 0,3-5.  [default: all]")
+]
+Engine = Annotated[
+    str, typer.Option("--engine", metavar="NAME", help="What measures the rows: fastpath or oracle.")
+]
+Verify = Annotated[
+    int | None,
+    typer.Option("--verify", metavar="K", help="Let the oracle compute K random rows again, and check them."),
+]
