@@ -171,7 +171,7 @@ def check_norm_values(norms: NDArray[Any]) -> None:
 
 
 def seen_keys(visible: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Which keys any query of rows `shape` (..., query, key) sees: (..., key), leading axes as in `visible`."""
+    """Keys that any query of rows `shape` (..., query, key) sees: (..., key), leading axes as in `visible`."""
     if isinstance(visible, KeyRange):
         start, stop = check_key_range(visible, shape)
         edges = np.zeros(shape[-1] + 1, dtype=np.int64)  # where ranges begin, less where they end
@@ -203,7 +203,7 @@ def check_norm(norm: Any, shape: tuple[int, ...], visible: Any = None) -> NDArra
     if visible is not None:
         seen = seen_keys(visible, shape)
         for _ in range(seen.ndim - norms.ndim):  # a norm for several matrices counts if one of them sees it
-            seen = seen.any(axis=0)
+            seen = np.asarray(seen.any(axis=0))
         axes = tuple(a for a in range(-seen.ndim, -1) if norms.shape[a] == 1)
         norms = np.where(seen.any(axis=axes, keepdims=True), norms, 0)
     check_norm_values(norms)

@@ -49,9 +49,7 @@ def check_query_key(query: Any, key: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return arrays
 
 
-def check_head_norm(
-    norm: Any, shape: tuple[int, ...], n_key_heads: int, visible: Any = None
-) -> NDArray[Any]:
+def check_head_norm(norm: Any, shape: tuple[int, ...], n_key_heads: int, visible: Any = None) -> NDArray[Any]:
     """Norms as in `check_norm` for rows `shape` (..., head, query, key), or one for each key/value head.
 
     Those of key/value heads (..., kv_head, key) come back repeated as [0, 0, 1, 1], one for each head.

@@ -172,7 +172,7 @@ def head_summed_norm(attention: Any, gram: Any, visible: Any = None) -> Array:
         )
     if visible is not None:
         by_head = np.broadcast_to(seen_keys(visible, rows.shape), (*rows.shape[:-2], rows.shape[-1]))
-        inner = np.where(by_head.any(axis=-2)[..., None, None], inner, 0)
+        inner = np.where(np.any(by_head, axis=-2)[..., None, None], inner, 0)
     if not np.isfinite(inner).all():
         place = first_place(~np.isfinite(inner))
         reject(

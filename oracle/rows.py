@@ -62,7 +62,7 @@ def check_rows(attention: Any, visible: Any = None) -> Array:
 
 
 def refuse_sums(total: Array, dtype: np.dtype[Any]) -> None:
-    """Refuse sums of rows (..., query), which came in `dtype`, that are neither zero nor close enough to one."""
+    """Refuse sums (..., query) of rows that came in `dtype`, unless they are zero or close enough to one."""
     off, slack = np.where(total == 0, 0, np.abs(total - 1)), row_sum_slack(dtype)
     if off.size and off.max() > slack:
         place = tuple(int(axis) for axis in np.unravel_index(int(off.argmax()), off.shape))

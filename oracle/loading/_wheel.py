@@ -29,7 +29,7 @@ def download(package: str, version: str, folder: Path, *, progress: Progress, si
     if not sys.executable:
         raise Unavailable("This Python does not know its own path, so pip cannot be started.")
     wheels, log = folder / "wheel", folder / "pip.log"
-    # -P: with a plain -m, a pip.py or random.py in the current folder would be run in the place of the real one.
+    # -P: without it a pip.py or random.py in the current folder would be run in the place of the real one.
     command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-input"]
     command += ["--disable-pip-version-check"]
     command += ["--progress-bar", "off", "--no-deps", "--no-binary", ":none:", "--only-binary", ":all:"]
