@@ -171,7 +171,7 @@ def check_norm_values(norms: NDArray[Any]) -> None:
 
 
 def seen_keys(visible: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Keys that any query of rows `shape` (..., query, key) sees: (..., key), leading axes as in `visible`."""
+    """Keys that any query of rows `shape` (..., query, key) sees: (..., key), leading axes as `visible`."""
     if isinstance(visible, KeyRange):
         start, stop = check_key_range(visible, shape)
         edges = np.zeros(shape[-1] + 1, dtype=np.int64)  # where ranges begin, less where they end

@@ -180,12 +180,12 @@ def _infer_visible(rows: Array, notes: list[str]) -> NDArray[np.bool_]:
     count = rows.shape[-1]
     mass = np.zeros((rows.shape[0], *rows.shape[-2:]), dtype=bool)  # (batch, query, key)
     for text, layer in np.ndindex(rows.shape[:2]):
-        mass[text] |= np.any(rows[text, layer] != 0, axis=0)
+        np.logical_or(mass[text], np.any(rows[text, layer] != 0, axis=0), out=mass[text])
     seen = np.ones(mass.shape, dtype=bool)
     if count > 1 and rows.size and not np.triu(mass, 1).any():
         seen &= np.tri(count, dtype=bool)
         notes.append("the upper triangle is zero in every head: taken as causal")
-    padding = ~mass.any(axis=1)  # (batch, key)
+    padding: NDArray[np.bool_] = ~np.any(mass, axis=1)  # (batch, key)
     if padding.any() and rows.size:
         seen &= ~padding[:, None, :] & ~padding[:, :, None]
         notes.append(f"{int(padding.sum())} columns are zero in every head and row: taken as padding")

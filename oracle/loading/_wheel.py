@@ -30,13 +30,16 @@ def download(package: str, version: str, folder: Path, *, progress: Progress, si
         raise Unavailable("This Python does not know its own path, so pip cannot be started.")
     wheels, log = folder / "wheel", folder / "pip.log"
     # -P: without it a pip.py or random.py in the current folder would be run in the place of the real one.
+    # A relative entry of PYTHONPATH would let it in again.
     command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-input"]
     command += ["--disable-pip-version-check"]
     command += ["--progress-bar", "off", "--no-deps", "--no-binary", ":none:", "--only-binary", ":all:"]
     command += ["--dest", str(wheels), f"{package}=={version}"]
     # pip's own temporary files stand in `folder` too: swept away with it, and their size is the progress.
     temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
-    environment = {**os.environ, **temporary, "PYTHONSAFEPATH": "1"}  # -P for what pip itself starts
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(path)]
+    safe = {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(paths)}  # also for what pip itself starts
+    environment = {**os.environ, **temporary, **safe}
     try:
         with log.open("wb") as output:
             code = _watch(
