@@ -123,6 +123,8 @@ def test_the_version_is_shown(call):
         ),
         (["measure", "--text", "a", "--verify", "0"], "verify: expected at least one row; found 0"),
         (["bench", "--tokens", "many"], "--tokens: expected positive numbers"),
+        (["bench", "--only", "everything"], "--only: expected some of rows,streaming"),
+        (["bench", "--quick", "--readme", "README.md"], "--readme and --quick: expected one of the two"),
         (["measure", "--text", "a", "--file", "b"], "--text and --file: expected one of the two; found both"),
         (["measure", "--attention", "a", "--model", "b"], "--attention and --model: expected one of the two"),
         (["measure", "--attention", "a", "--text", "b"], "--attention and --text: expected one of the two"),
@@ -438,9 +440,14 @@ def test_without_torch_validate_shows_what_it_can_and_ends_with_three(minilm):
     assert "NOT RUN, as said above" in shown.stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize("command", [["diff", "oracle-float32", "torch-float32"], ["bench"]])
-def test_without_torch_what_needs_it_is_one_line_and_three(minilm, command):
-    shown = without_torch(*command)
+def test_without_torch_the_benchmark_of_the_forward_pass_says_so_and_ends_with_three(minilm):
+    shown = without_torch("bench", "--only", "forward")
+    assert (shown.returncode, shown.stderr) == (3, "")
+    assert "NOT RUN: The reference needs torch and transformers" in shown.stdout
+
+
+def test_without_torch_what_needs_it_is_one_line_and_three(minilm):
+    shown = without_torch("diff", "oracle-float32", "torch-float32")
     assert (shown.returncode, shown.stdout) == (3, "")
     assert "The reference needs torch and transformers" in shown.stderr
     assert shown.stderr.count("\n") == 1

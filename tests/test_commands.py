@@ -9,6 +9,7 @@ import pytest
 
 from oracle import InputError, Unavailable
 from validation import commands
+from validation.bench import QUICK, SECTIONS, WHOLE
 from validation.commands import Texts, choose_texts, exit_code, read_lengths
 from validation.progress import silent
 from validation.report.document import Check, Column, Note, Table
@@ -40,7 +41,6 @@ def work(monkeypatch, minilm):
     module("validation.mutants", run_mutants=fake("mutants", check))
     module("validation.studies.norm_weighting", run=fake("study", Note("verdict", "collapsed")))
     module("validation.measuring", measure=fake("measure", table))
-    module("validation.bench", forward_ratios=lambda *args: calls.append(("bench", args, {})) or table)
     monkeypatch.setattr(commands, "_load", lambda name, progress: minilm)
     return calls
 
@@ -100,9 +100,46 @@ def test_measure_hands_every_choice_on(work):
     assert stated.items() <= document.provenance.items()
 
 
-def test_bench_hands_lengths_on(work, minilm):
-    assert commands.bench("minilm-l6", [3, 5], silent).parts[0].key == "ratio"
-    assert work == [("bench", (minilm, [3, 5], silent), {})]
+@pytest.fixture
+def benchmark(monkeypatch):
+    """What the benchmark was asked for; it finds one table, and one check that fails on request."""
+    calls = []
+
+    def run(model, sizes, sections, progress):
+        calls.append((sizes, sections))
+        return [Table("ratio", "Ratio", (Column("t", "T"),), ((1,),))]
+
+    monkeypatch.setattr("validation.bench.run_bench", run)
+    return calls
+
+
+def test_bench_hands_its_choices_on(benchmark):
+    document = commands.bench("minilm-l6", None, silent)
+    assert benchmark.pop() == (WHOLE, SECTIONS)
+    assert document.provenance["sizes"] == "whole"
+    assert document.provenance["model"] == "minilm-l6"
+    assert len(document.provenance["machine"]["load_before"]) in (0, 3)
+    document = commands.bench("minilm-l6", [3, 5], silent, quick=True, only="rows")
+    assert benchmark.pop() == (QUICK._replace(forward=(3, 5)), ("rows",))
+    assert document.provenance["sizes"] == "quick"
+    assert "model" not in document.provenance
+
+
+def test_bench_writes_its_table_into_a_readme(benchmark, tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text("a\n<!-- bench:begin -->\n<!-- bench:end -->\nb\n")
+    commands.bench("minilm-l6", None, silent, readme=str(readme))
+    assert "| what | against |" in readme.read_text()
+
+
+def test_bench_refuses_a_readme_before_it_starts(benchmark, tmp_path):
+    for options in ({"quick": True}, {"only": "rows"}):
+        with pytest.raises(InputError, match="expected one of the two; found both"):
+            commands.bench("minilm-l6", None, silent, readme="README.md", **options)
+    (tmp_path / "README.md").write_text("no marks")
+    with pytest.raises(InputError, match="--readme: expected one line"):
+        commands.bench("minilm-l6", None, silent, readme=str(tmp_path / "README.md"))
+    assert benchmark == []
 
 
 def test_texts_come_from_the_caller_a_file_or_the_project(tmp_path):

@@ -180,13 +180,51 @@ def measure_file(
     return Document("measure", about, tuple(parts))
 
 
-def bench(model_name: str, lengths: Sequence[int], progress: Progress) -> Document:
-    """Time of the oracle's forward pass over that of PyTorch, by length."""
-    from validation.bench import forward_ratios
+def bench(
+    model_name: str,
+    lengths: Sequence[int] | None,
+    progress: Progress,
+    *,
+    quick: bool = False,
+    only: str | None = None,
+    readme: str | None = None,
+) -> Document:
+    """Time of the fast path, and of the oracle's forward pass, over that of what people use instead.
 
-    model = _load(model_name, progress)
-    table = forward_ratios(model, lengths, progress)
-    return Document("bench", {**describe_model(model), **_here()}, (table,))
+    A README gets its table from a whole run only.
+    """
+    if readme is not None and (quick or only is not None):
+        refuse_both("--readme", "--quick" if quick else "--only")
+    from validation import bench as benchmark
+
+    sections = benchmark.read_sections(only, quick)
+    sizes = benchmark.QUICK if quick else benchmark.WHOLE
+    if lengths is not None:
+        sizes = sizes._replace(forward=tuple(lengths))
+    if readme is not None:
+        benchmark.check_marks(readme)
+    before = benchmark.load_average()
+    named = {"model": model_name} if "forward" in sections else {}
+    parts = benchmark.run_bench(lambda: _load(model_name, progress), sizes, sections, progress)
+    stamp = benchmark.machine()
+    about = {
+        **named,
+        "sections": ", ".join(sections),
+        "sizes": "quick" if quick else "whole",
+        "machine": {
+            "processor": stamp["processor"],
+            "cpus": stamp["cpus"],
+            "threads": {name: stamp[f"{name}_threads"] for name in ("blas", "numba", "torch")},
+            "blas": stamp["blas"],
+            "load_before": before,
+            "load_after": stamp["load_average"],
+        },
+        "versions": versions(),
+    }
+    document = Document("bench", about, tuple(parts))
+    if readme is not None:
+        benchmark.write_readme(document, readme)
+    return document
 
 
 def list_models() -> Document:
