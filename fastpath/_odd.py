@@ -12,6 +12,8 @@ from oracle._results import KeyRange
 
 __all__ = ["refuse_wrong_rows"]
 
+_AT_ONCE = 1024  # rows widened together: even where all are odd, the second look needs little memory
+
 
 def refuse_wrong_rows(argument: str, rows: NDArray[Any], visible: Any, odd: NDArray[np.bool_]) -> None:
     """Raise the oracle's InputError for the odd rows (..., query), unless their oddity is a mere -0.0.
@@ -19,17 +21,23 @@ def refuse_wrong_rows(argument: str, rows: NDArray[Any], visible: Any, odd: NDAr
     Weights that need not sum to one ("weights") may also be NaN in a whole row.
     """
     places = np.argwhere(odd)
-    found = rows[tuple(places.T)].astype(np.float64)  # (odd row, key)
-    found = np.where(_seen(visible, rows.shape, places), found, 0)
-    wrong = ~(np.isfinite(found) & (found >= 0))
-    if argument != "attention":
-        wrong &= ~np.isnan(found).all(axis=-1, keepdims=True)
-    if wrong.any():
-        row, key = first_place(wrong)
-        reject_weight(argument, found[row, key], _index(places[row]), key, int(wrong.sum()))
+    total, first, count = np.empty(len(places)), None, 0
+    for start in range(0, len(places), _AT_ONCE):
+        some = places[start : start + _AT_ONCE]
+        found = rows[tuple(some.T)].astype(np.float64)  # (odd row, key)
+        found = np.where(_seen(visible, rows.shape, some), found, 0)
+        wrong = ~(np.isfinite(found) & (found >= 0))
+        if argument != "attention":
+            wrong &= ~np.isnan(found).all(axis=-1, keepdims=True)
+        if wrong.any():
+            row, key = first_place(wrong)
+            first = first or (found[row, key], _index(some[row]), key)
+            count += int(wrong.sum())
+        with np.errstate(over="ignore", invalid="ignore"):
+            total[start : start + _AT_ONCE] = found.sum(axis=-1)
+    if first is not None:
+        reject_weight(argument, *first, count)
     if argument == "attention":
-        with np.errstate(over="ignore"):
-            total = found.sum(axis=-1)
         off = np.where(total == 0, 0, np.abs(total - 1))
         slack = row_sum_slack(rows.dtype)
         if off.max(initial=0) > slack:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numba
 import numpy as np
 import pytest
@@ -193,6 +195,25 @@ def test_both_close_or_refuse_the_same_rows_at_the_edge(rows, total, dtype):
             assert said[0] == ""
         if abs(total - 1) > 0.0125 or (dtype != np.float16 and total not in (0.99, 1.01)):
             assert "within 0.01" in said[0]
+
+
+@pytest.mark.parametrize("key", [0, 700])
+def test_many_wrong_rows_are_counted_in_little_memory(key):
+    rows = np.full((4, 1000, 1000), np.float32(1e-3))
+    rows[1, 3:, key] = -1
+    rows[2] *= 2
+    rows[3, :, key] = -1
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=rf"head 1, query 3, key {key} \(1997 in all\)") as fast:
+            fastpath.sink_share(rows, np.arange(1000) == 0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2.5 * rows.nbytes
+    with pytest.raises(InputError) as slow:
+        oracle.sink_share(rows, np.arange(1000) == 0)
+    assert str(fast.value) == str(slow.value)
 
 
 def test_longdouble_is_sent_to_the_oracle(rows):
