@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import ml_dtypes
 import numpy as np
 import pytest
-import torch
 from oracle_models import random_rows
 from wording import refused
 
 from oracle import InputTypeError, read_attention, sink_share
+
+torch = pytest.importorskip("torch", reason='tensors need pip install "sinkscope[reference]"')
 
 LAYERS, BATCH, HEADS, TOKENS = 2, 3, 5, 7
 
@@ -314,6 +317,32 @@ def test_the_input_is_not_changed_and_may_be_read_only_or_strided(five):
         np.testing.assert_array_equal(read_attention(given).attention, expected)
     np.testing.assert_array_equal(five, before)
     assert read_attention(five).attention.flags.writeable
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("visible", [None, np.ones((96, 96), bool)])
+def test_nothing_of_the_results_size_is_made_but_the_result(listed, visible):
+    rows = random_rows(np.random.default_rng(56), 8, 2, 5, 96, 96).astype(np.float32)
+    given = list(rows) if listed else rows
+    tracemalloc.start()
+    try:
+        read = read_attention(given, visible=visible)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.25 * read.attention.nbytes
+
+
+def test_the_axes_of_the_input_are_a_field(five):
+    assert read_attention(five[:, 1]).axes == ("layer", "head", "query", "key")
+    assert read_attention(list(five)).axes == ("layer", "batch", "head", "query", "key")
+    assert read_attention(five[0], layout="batch head query key").axes == ("batch", "head", "query", "key")
+
+
+def test_rows_at_the_edge_of_closing_are_read_in_every_float(five):
+    for dtype in ("float16", "float32", "float64"):
+        rows = (five[:, 1] * 0.99).astype(dtype)
+        assert read_attention(rows).closed == rows[..., 0].size
 
 
 @pytest.mark.parametrize("shape", [(2, 5, 0, 0), (0, 5, 7, 7), (2, 0, 7, 7), (2, 0, 5, 7, 7)])

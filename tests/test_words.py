@@ -5,7 +5,6 @@ import math
 import naive
 import numpy as np
 import pytest
-import torch
 from oracle_models import letter_tokenizer, random_model, random_rows
 from wording import refused
 
@@ -19,6 +18,8 @@ from oracle import (
     sink_share,
     weighted_rows,
 )
+
+torch = pytest.importorskip("torch", reason='tensors need pip install "sinkscope[reference]"')
 
 
 @pytest.fixture(scope="module")
