@@ -19,6 +19,7 @@ def test_paired_takes_turns_and_swaps_the_order_of_every_second_pair() -> None:
     assert (times.first > 0).all()
 
 
+@pytest.mark.timing
 def test_paired_tells_a_slow_call_from_a_fast_one() -> None:
     times = paired(lambda: time.sleep(0.02), lambda: time.sleep(0.001), repeats=5, warmup=0)
     assert times.median > 2

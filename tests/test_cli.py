@@ -323,15 +323,15 @@ def test_every_command_ends_with_the_code_of_its_result(call, monkeypatch, comma
 # Processes
 
 
-def timed(*arguments):
-    """Runs the command line in a new process: seconds (the best of three), output, loaded modules.
+def timed(*arguments, runs=3):
+    """Runs the command line in a new process: seconds (the best of `runs`), output, loaded modules.
 
     With one thread: the threads of BLAS wait for each other where other programs keep the cores busy.
     """
     command = f"import sys; from validation.cli import main; main({list(arguments)})"
     code = f"{command}; print(*sys.modules, file=sys.stderr)"
     seconds = []
-    for _ in range(3):
+    for _ in range(runs):
         start = time.perf_counter()
         shown = subprocess.run(
             [sys.executable, "-c", code],
@@ -345,15 +345,23 @@ def timed(*arguments):
     return min(seconds), shown.stdout, set(shown.stderr.split())
 
 
-def test_help_comes_at_once_and_loads_nothing_heavy():
-    seconds, _, loaded = timed("--help")
-    assert seconds < 1
+def test_help_loads_nothing_heavy():
+    _, _, loaded = timed("--help", runs=1)
     assert not {"numpy", "numba", "torch", "transformers", "tokenizers"} & loaded
 
 
-def test_measuring_the_bundled_sentences_takes_seconds_and_no_torch(minilm):
-    seconds, shown, loaded = timed("measure")
-    assert seconds < 6
+@pytest.mark.timing
+def test_help_comes_at_once():
+    assert timed("--help")[0] < 1
+
+
+@pytest.mark.timing
+def test_measuring_the_bundled_sentences_takes_seconds(minilm):
+    assert timed("measure")[0] < 6
+
+
+def test_measuring_the_bundled_sentences_takes_no_torch(minilm):
+    _, shown, loaded = timed("measure", runs=1)
     assert not {"numba", "torch", "transformers"} & loaded
     assert "Texts: 14 measured" in shown
 
