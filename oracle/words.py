@@ -185,7 +185,9 @@ def open_merged_rows(merged: Mapping[str, Any], units: Sequence[Unit], layers: S
     `open_rows` returns on the rows of pieces, bit for bit. InputError for sizes that do not fit.
     """
     if "attention" not in merged:
-        reject("merged", expected='an entry "attention"', found=", ".join(merged) or "nothing", todo="Add it.")
+        reject(
+            "merged", expected='an entry "attention"', found=", ".join(merged) or "nothing", todo="Add it."
+        )
     arrays = {name: at_least_float64("merged", rows) for name, rows in merged.items()}
     attention, numbers = arrays["attention"], as_array("layers", list(layers))
     heads = attention.shape[1] if attention.ndim == 4 else 0

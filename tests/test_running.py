@@ -77,7 +77,7 @@ def test_a_pipe_that_breaks_during_the_work_is_an_error_of_ours(capsys):
     assert guarded(raising(BrokenPipeError())) == BUG
     assert capsys.readouterr().err.startswith("Traceback")
     application = typer.Typer()
-    application.command()(lambda: run(None, raising(BrokenPipeError())))
+    application.command()(lambda: run(None, lambda tell: raising(BrokenPipeError())()))
     command = typer.main.get_command(application)
     assert guarded(lambda: command.main(args=[], standalone_mode=False)) == BUG
     assert "a pipe broke during the work" in capsys.readouterr().err

@@ -318,7 +318,11 @@ def test_merged_rows_open_as_those_of_pieces_do(model):
         (open_merged_rows(merged, units, [4, 7]), whole, np.array([4, 7])),
         (open_merged_rows({n: w[1:] for n, w in merged.items()}, units, [1]), one, np.arange(2)),
     ):
-        assert (opened.words, opened.links, opened.undefined) == (wanted.words, wanted.links, wanted.undefined)
+        assert (opened.words, opened.links, opened.undefined) == (
+            wanted.words,
+            wanted.links,
+            wanted.undefined,
+        )
         np.testing.assert_array_equal(opened.link_weight, wanted.link_weight)
         np.testing.assert_array_equal(opened.link_mass, wanted.link_mass)
         for name in merged:

@@ -81,7 +81,9 @@ def validate(
 
     model = _load(model_name, progress)
     sections: dict[str, Section] = {
-        "The forward pass against PyTorch": lambda: validate_forward(model, texts.texts, progress, truncate=truncate),
+        "The forward pass against PyTorch": lambda: validate_forward(
+            model, texts.texts, progress, truncate=truncate
+        ),
         "Mutants": lambda: run_mutants(model, progress),
         "The norm-weighting study": lambda: run(
             model, texts.texts, progress, layers=layers, truncate=truncate, punctuation=punctuation

@@ -74,7 +74,9 @@ def read_texts(
     read = [read_tokens(model, text, truncate) for text in texts]
     kept = [tokens.ids for tokens in read if not tokens.empty]
     if not kept:
-        reject("texts", expected="a text with tokens", found=f"{len(read)} without", todo="Give at least one.")
+        reject(
+            "texts", expected="a text with tokens", found=f"{len(read)} without", todo="Give at least one."
+        )
     for ids in kept:
         check_length(model, len(ids))
     return kept, len(read) - len(kept)
