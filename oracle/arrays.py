@@ -62,7 +62,7 @@ def read_attention(
             "attention",
             expected=f"as many queries as keys, {sizes['key']}",
             found=f"{sizes['query']} queries, {notes[0]}",
-            todo="Give every query of a text; steps of generation are rows of different texts.",
+            todo="Give the row of every query, or say what the axes are with layout=.",
         )
     if wrong:
         readings = " or ".join(f"({', '.join(names.split())})" for names in _LAYOUTS[array.ndim])
@@ -96,10 +96,9 @@ def read_attention(
     empty = total == 0
     undefined = int((empty & per_head.any(axis=-1)).sum())
     if closed:
-        largest = f"the largest deviation was {off.max():.1e}"
-        notes.append(f"{closed} rows did not sum to one within rounding and were closed; {largest}")
+        notes.append(f"rows closed to sum to one: {closed}, the largest deviation {off.max():.1e}")
     if undefined:
-        notes.append(f"{undefined} rows have no mass and are undefined")
+        notes.append(f"rows without mass, undefined: {undefined}")
     return AttentionArrays(np.where(empty[..., None], 0, rows), seen, tuple(notes), closed, undefined)
 
 

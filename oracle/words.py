@@ -195,7 +195,7 @@ def open_merged_rows(merged: Mapping[str, Any], units: Sequence[Unit], layers: S
     if not heads or any(rows.shape != wanted for rows in arrays.values()):
         reject(
             "merged",
-            expected=f"({len(numbers)} layers, head, {len(units)} units, {len(units)} units) for all weightings",
+            expected=f"({len(numbers)} layers, head, {len(units)} units, {len(units)} units) for all",
             found=", ".join(f"{name} {rows.shape}" for name, rows in arrays.items()),
             todo="Pass what merge_words gives for these units and layers.",
         )

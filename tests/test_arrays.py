@@ -104,7 +104,10 @@ def test_layers_of_other_shapes_are_refused(five):
 
 def test_more_queries_than_keys_are_refused(five):
     with refused(
-        "attention", "6 on the query axis", "found 7", "(layer, head, query, key) from shape (2, 5, 7, 6)"
+        "attention",
+        "as many queries as keys, 6",
+        "7 queries",
+        "(layer, head, query, key) from shape (2, 5, 7, 6)",
     ):
         read_attention(five[:, 1, :, :, :-1])
 
@@ -238,8 +241,28 @@ def test_rows_are_closed_and_counted(five):
     rows[1, 0, 6] *= 0.993
     read = read_attention(rows)
     assert read.closed == 2
-    assert "2 rows did not sum to one within rounding and were closed" in read.notes
+    assert "rows closed to sum to one: 2, the largest deviation 7.0e-03" in read.notes
     np.testing.assert_allclose(read.attention, five[None, :, 1], rtol=1e-14)
+
+
+def test_a_batch_that_is_read_as_layers_is_warned_of():
+    """Hugging Face's rows of one layer, two texts of which the second is padded, as a bare 4-D array."""
+    batch = random_rows(np.random.default_rng(8), 2, 3, 6, 6)
+    batch[1, :, :, 4:] = 0
+    batch /= batch.sum(axis=-1, keepdims=True)
+
+    def warned(attention, **options):
+        return [note for note in read_attention(attention, **options).notes if note.startswith("WARNING")]
+
+    (warning,) = warned(batch)
+    assert 'layout="batch head query key"' in warned(batch)[0] == warning
+    assert warned(batch, layout="batch head query key") == []
+    assert warned(batch, layout="layer head query key") == []
+    assert warned(batch, visible=np.ones((6, 6), bool)) == []
+    assert warned(list(batch)) == warned(batch[None]) == warned(batch[:1]) == warned(batch[1:]) == []
+    whole = batch.copy()
+    whole[1] = 0  # a layer without any mass is no padding
+    assert warned(whole) == []
 
 
 @pytest.mark.parametrize("count", [2, 512])
@@ -254,7 +277,7 @@ def test_rows_without_mass_are_zeros_and_counted(five):
     read = read_attention(rows)
     assert read.undefined == 1
     assert read.closed == 0
-    assert "1 rows have no mass and are undefined" in read.notes
+    assert "rows without mass, undefined: 1" in read.notes
     assert (read.attention[0, 1, 2, 3] == 0).all()
     assert np.isnan(sink_share(read.attention, np.arange(TOKENS) == 0)).sum() == 1
 

@@ -129,7 +129,7 @@ def test_texts_come_from_the_caller_a_file_or_the_project(tmp_path):
     assert choose_texts(None, None).texts == SENTENCES
     found = choose_texts([], str(file))
     assert (found.source, list(found.texts)) == ("texts.txt", ["one", "two"])
-    assert found.notes[0].text == "1 blank lines of the file were skipped."
+    assert found.notes[0].text == "Skipped: 1 blank line of the file."
     with pytest.raises(InputError, match="expected one of the two; found both"):
         choose_texts(["a"], str(file))
 

@@ -90,7 +90,7 @@ def test_a_spoilt_weight_is_found_at_its_stage_and_layer(small: Model) -> None:
     wrong = Linear(value.weight, np.concatenate([value.bias[:-1], value.bias[-1:] + 0.01]).astype(np.float32))
     table, check, note = split(diff(spoil(small, 1, value=wrong), "oracle-float64", "torch-float64", TEXTS))
     assert not check.ok
-    assert note.text.startswith("First to leave its bound: values (text 0, layer 1): outside its bound")
+    assert note.text.startswith("First to leave its bound: values (text 1, layer 1): outside its bound")
     within = {row["stage"]: row["within"] for row in table.records()}
     assert within["embeddings"]
     assert not within["values"]
@@ -105,7 +105,7 @@ def test_a_spoilt_key_bias_moves_no_row_and_is_still_found(small: Model) -> None
             spoil(small, 2, key=Linear(key.weight, key.bias + 0.5)), "oracle-float64", "torch-float64", TEXTS
         )
     )
-    assert "keys (text 0, layer 2)" in note.text
+    assert "keys (text 1, layer 2)" in note.text
 
 
 def test_a_small_mistake_passes_in_float32_and_fails_in_float64(small: Model) -> None:
@@ -144,7 +144,7 @@ def test_a_wrong_shape_dtype_nan_or_value_of_any_stage_is_rejected(stage: str, m
     }.items():
         tally = tally_of(right | {stage: wrong}, right)
         assert tally.leaving is not None
-        assert tally.leaving.startswith(f"{stage} (text 0")
+        assert tally.leaving.startswith(f"{stage} (text 1")
         assert what in tally.leaving
         assert not tally.stages[stage].within
         if what in ("shape", "NaN"):

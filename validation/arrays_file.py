@@ -47,8 +47,8 @@ def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None
     or (batch, token); `visible`, (query, key), (batch, query, key), or a mask of real tokens, (key,) or
     (batch, key); as many texts as queries are read as (query, key). Other names are ignored and listed.
     `sink` is read by `oracle.choose_sinks`; "special" needs token spellings, and a text without the token of
-    "token:TEXT" has no sink unless all texts lack it. Nothing pickled is ever loaded. Raises InputError for a file that is no .npz, for a missing
-    array and for sizes that contradict each other.
+    "token:TEXT" has no sink, unless all texts lack it. Nothing pickled is ever loaded. Raises InputError for
+    a file that is no .npz, for a missing array and for sizes that contradict each other.
     """
     arrays = _load(source)
     if "attention" not in arrays:

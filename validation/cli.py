@@ -209,8 +209,8 @@ def measure(
         typer.Option(
             "--layout",
             metavar="AXES",
-            help="What the axes of 'attention' are, like 'batch head query key'.  [default: 'layer head query "
-            "key'; of 5 axes 'layer batch head query key'; of 3 'head query key']",
+            help="What the axes of 'attention' are, like 'batch head query key'.  [default: 'layer head "
+            "query key'; of 5 axes 'layer batch head query key'; of 3 'head query key']",
         ),
     ] = None,
     truncate: Annotated[

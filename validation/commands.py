@@ -73,7 +73,7 @@ def validate(
 ) -> Document:
     """Forward checks against PyTorch, mutants and the study; what cannot be run is said.
 
-    `layers` and `punctuation` are the study's alone; `truncate` cuts its texts and those of the forward checks.
+    `layers` and `punctuation` are the study's alone; `truncate` cuts the texts of the forward checks too.
     """
     from validation.forward_checks import validate_forward
     from validation.mutants import run_mutants

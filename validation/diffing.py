@@ -40,7 +40,7 @@ def diff(
     *,
     reference: Path | None = None,
 ) -> tuple[Part, ...]:
-    """Compare two of IMPLEMENTATIONS over all texts: a table by stage, its check, T, the first stage to leave.
+    """Compare two of IMPLEMENTATIONS over all texts: a table by stage, its check, T, the first to leave.
 
     The more precise of the two is what is expected. `texts` are strings or token ids, each run by itself; one
     without tokens is skipped and counted. `reference` is the directory for transformers, by default the one

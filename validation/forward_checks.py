@@ -99,11 +99,11 @@ def validate_forward(
     """The oracle against transformers: a table of cases in float64 and float32, and a check for each.
 
     Cases: `texts` one by one; one text as long as the model takes, up to 512 tokens; those of
-    `choose_batch` padded on the right and padded on the left, with token types; `draws` random models with padding and
-    token types. Both precisions are held against PyTorch in float64: the largest error on attention rows,
-    all stages within `bounds_for`, and in float32 the RMS error at most twice PyTorch's own. The float32
-    bound is made for trained weights, so random ones are held to the RMS ratio alone in float32, and to
-    none with fewer than 20 draws. Errors as `diff`.
+    `choose_batch` padded on the right and padded on the left, with token types; `draws` random models with
+    padding and token types. Both precisions are held against PyTorch in float64: the largest error on
+    attention rows, all stages within `bounds_for`, and in float32 the RMS error at most twice PyTorch's own.
+    The float32 bound is made for trained weights, so random ones are held to the RMS ratio alone in float32,
+    and to none with fewer than 20 draws. `truncate` cuts texts that are too long. Errors as `diff`.
     """
     ids, skipped = read_texts(model, texts, truncate)
     batched = choose_batch(list(map(len, ids)))
@@ -154,8 +154,8 @@ def validate_forward(
 def choose_batch(lengths: Sequence[int]) -> list[int]:
     """Which texts are padded together, by place: as many as memory should hold, up to 16, of all lengths.
 
-    The texts of the batch times the square of its T (the longest and two more) stay within 16 * 64**2, unless a
-    single text exceeds that by itself. Among the texts short enough they are spread evenly by length.
+    The texts of the batch times the square of its T (the longest and two more) stay within 16 * 64**2,
+    unless a single text exceeds that by itself. Among the texts short enough they are spread evenly by length.
     """
     order = sorted(range(len(lengths)), key=lambda place: lengths[place])
     for count in range(min(_MAX_BATCH, len(order)), 1, -1):
@@ -203,10 +203,8 @@ def _batch_words(ids: Sequence[Array], batched: Sequence[int]) -> str:
         return f"all {len(ids)} texts"
     numbers = ", ".join(str(place + 1) for place in batched)
     lengths = [len(ids[place]) for place in batched]
-    return (
-        f"{len(batched)} of {len(ids)} texts with tokens, chosen by length so that they fit into memory (numbers "
-        f"{numbers}; T {min(lengths)}-{max(lengths)})"
-    )
+    some = f"{len(batched)} of {len(ids)} texts with tokens, chosen by length to fit into memory"
+    return f"{some} (numbers {numbers}; T {min(lengths)}-{max(lengths)})"
 
 
 def _runs(model: Model, reference: Path | None) -> dict[str, Run]:

@@ -59,8 +59,8 @@ def gather(
     """Run every text and keep its rows, never its Trace; `each` is called with (text, trace) meanwhile.
 
     Texts without a token of their own are skipped and counted. A text without the token of `sink`
-    "token:TEXT" has no visible sink; that all texts lack it is refused. InputError names the text that it is about,
-    and is raised too when no text is left.
+    "token:TEXT" has no visible sink; that all texts lack it is refused. InputError names the text that it is
+    about, and is raised too when no text is left.
     """
     chosen = parse_layers(layers, model.config.n_layers)
     picked: dict[str, Any] = {"queries": queries, "min_content_keys": min_content_keys}

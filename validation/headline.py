@@ -36,8 +36,8 @@ LABELS = {
 }
 _QUERIES = {"content": "content queries", "all": "all real queries"}
 _RATIO = (
-    "r: the attention-weighted mean norm of the sink keys over that of the content keys; the odds of the sink "
-    "after weighting are r times those before"
+    "r: the attention-weighted mean norm of the sink keys over that of the content keys; the odds of the "
+    "sink after weighting are r times those before; it is no plain ratio of norms"
 )
 _POOLED = "head-summed pools the heads of a layer into one row per query, so its rows are fewer and have no r"
 

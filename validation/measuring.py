@@ -66,8 +66,9 @@ def measure_arrays(
 ) -> tuple[Part, ...]:
     """A sink report on attention rows without a model: an .npz file, a mapping of arrays, or bare rows.
 
-    `source` is read by `validation.arrays_file.read_arrays`, unless that was done before. Without norms only the weighting "attention" is
-    there. A causal text counts from the first row with `min_content_keys` visible content keys.
+    `source` is read by `validation.arrays_file.read_arrays`, unless that was done before. Without norms only
+    the weighting "attention" is there. A causal text counts from the first row with `min_content_keys`
+    visible content keys.
     """
     arrays = source if isinstance(source, ReadArrays) else read_arrays(source, sink=sink, layout=layout)
     rows = arrays.rows.attention  # (batch, layer, head, query, key)

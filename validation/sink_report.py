@@ -106,9 +106,8 @@ class SinkReport:
         who = ", ".join(listed[:8]) + more if listed else "no key at all"
         without = ""
         if self.without and listed:
-            without = (
-                f" {self.without} of {counted(self.texts, 'text')} without a visible sink (share 0, no r)."
-            )
+            of = f"{self.without} of {counted(self.texts, 'text')}"
+            without = f" In {of} no sink is visible (share 0, no r)."
         return Note("sinks", f"Sink set ({asked}): {who}.{without} Content is every other visible key.")
 
     def ratio_tables(self) -> tuple[Table, ...]:
@@ -128,7 +127,7 @@ class SinkReport:
             Column("share_below_one", "part", ".1%"),
         )
         lost = sum(int(np.isnan(values).sum()) for _, _, values in self.ratios)
-        notes = (f"{counted(lost, 'value')} of texts without content undefined and left out",) if lost else ()
+        notes = (f"{counted(lost, 'value')} of texts without content left out as undefined",) if lost else ()
         title = "Value norm of a sink key over the mean content key, by text and head"
         return (Table("value_norm_ratio", title, columns, tuple(rows), notes),)
 

@@ -19,9 +19,9 @@ from validation.table import WEIGHTINGS
 __all__ = ["PROTOCOL", "Link", "WordTable"]
 
 PROTOCOL = (
-    "A word's row is that of its pieces together, with the sink hidden and the rest renormalised; its link is "
-    "the largest displayed value on another word, and among the heads of the stated layers the one with the "
-    "strongest link opens (ties: the lowest layer, head, key).",
+    "A word's row is that of its pieces together, with the sink hidden and the rest renormalised; its link "
+    "is the largest displayed value on another word, and among the heads of the stated layers the one with "
+    "the strongest link opens (ties: the lowest layer, head, key).",
     "The sink share is that of the whole row, under every weighting read on the head that attention opens.",
 )
 

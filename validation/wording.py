@@ -1,4 +1,4 @@
-"""Numbers in words for the eye: percentages that never round to a false 0% or 100%, counts with their noun."""
+"""Numbers in words for the eye: percentages that never claim a false 0% or 100%, counts with a noun."""
 
 from __future__ import annotations
 

