@@ -217,7 +217,7 @@ def _infer_visible(rows: Array, notes: list[str], bare: bool) -> NDArray[np.bool
 
 def _padding_differs(rows: Array) -> bool:
     """Whether keys that get nothing in one layer get something in another; empty layers do not count."""
-    reached = np.array([[(layer != 0).any(axis=(0, 1)) for layer in text] for text in rows])
+    reached = np.array([[np.any(layer != 0, axis=(0, 1)) for layer in text] for text in rows])
     alive = reached.any(axis=-1, keepdims=True)  # (batch, layer, key)
     return bool(((reached != reached.any(axis=1, keepdims=True)) & alive).any())
 

@@ -1,11 +1,14 @@
 """The headline counts what it says that it counts."""
 
+import time
+
 import numpy as np
 import pytest
 from text_models import by_key, width
 
 from validation.headline import (
     Summary,
+    _heads,
     head_table,
     headline_tables,
     layer_numbers,
@@ -165,3 +168,21 @@ def test_tables_fit_80_columns():
     many = join_tables([table] * 500)
     assert len(many) == 144_000
     assert all(width(part) <= 80 for part in headline_tables(many))
+
+
+def test_heads_with_rows_are_told_apart_from_pooled_ones():
+    rows = np.full((3, 2, 3, 3), 1 / 3)
+    table = tabulate(rows, SINKS, ALL, {}, layers=[0, 2])
+    pooled = tabulate_head_summed(rows, np.ones((3, 3, 2, 2)), SINKS, ALL, layers=[0, 2])
+    assert _heads(table) == [(0, 0), (0, 1), (2, 0), (2, 1)]
+    assert _heads(pooled) == [(0, -1), (2, -1)]
+
+
+@pytest.mark.timing
+def test_the_heads_of_a_million_rows_are_counted_at_once():
+    rows = np.full((4, 16, 160, 160), 1 / 160)
+    table = tabulate(rows, np.arange(160) == 0, np.ones((160, 160), bool), {})
+    many = join_tables([table] * 100)
+    start = time.perf_counter()
+    assert len(_heads(many)) == 64
+    assert time.perf_counter() - start < 0.5

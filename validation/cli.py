@@ -83,20 +83,50 @@ def sinkscope(
     epilog=_examples(
         "sinkscope validate",
         "sinkscope validate --file my_texts.txt --json validation.json",
+        "sinkscope validate --layers 0,3-5 --punctuation word",
         "sinkscope validate --model path/to/bert",
     )
 )
 def validate(
-    model: Model = "minilm-l6", file: File = None, encoding: Encoding = "utf-8", json: Json = None
+    model: Model = "minilm-l6",
+    file: File = None,
+    layers: Annotated[
+        str | None,
+        typer.Option("--layers", metavar="LAYERS", help="The study's layers, like 0,3-5.  [default: all]"),
+    ] = None,
+    punctuation: Annotated[
+        str,
+        typer.Option(
+            "--punctuation",
+            metavar="KIND",
+            help="What the study takes outer punctuation for: neither (sink nor word), sink or word.",
+        ),
+    ] = "neither",
+    truncate: Annotated[
+        bool, typer.Option("--truncate", help="Cut texts that are longer than the model's positions.")
+    ] = False,
+    encoding: Encoding = "utf-8",
+    json: Json = None,
 ) -> int:
     """Check the oracle, break it on purpose, re-run the study.
 
     The oracle is compared with PyTorch, every mutant must be noticed, and the norm-weighting study is
     run with its verdict. Without PyTorch (the "reference" extra) the rest is shown and the exit code is 3.
+    --layers and --punctuation concern the study alone.
     """
     from validation import commands
 
-    return run(json, lambda tell: commands.validate(model, commands.choose_texts(None, file, encoding), tell))
+    return run(
+        json,
+        lambda tell: commands.validate(
+            model,
+            commands.choose_texts(None, file, encoding),
+            tell,
+            layers=layers,
+            punctuation=punctuation,
+            truncate=truncate,
+        ),
+    )
 
 
 @app.command(

@@ -63,17 +63,32 @@ def choose_texts(text: Sequence[str] | None, file: str | None, encoding: str = "
     return Texts(PurePath(file).name, lines, skipped if lines.blank_lines else ())
 
 
-def validate(model_name: str, texts: Texts, progress: Progress) -> Document:
-    """Forward checks against PyTorch, mutants and the study; what cannot be run is said."""
+def validate(
+    model_name: str,
+    texts: Texts,
+    progress: Progress,
+    *,
+    layers: str | None = None,
+    punctuation: str = "neither",
+    truncate: bool = False,
+) -> Document:
+    """Forward checks against PyTorch, mutants and the study; what cannot be run is said.
+
+    `layers` and `punctuation` are the study's alone; `truncate` cuts the texts of the forward checks too.
+    """
     from validation.forward_checks import validate_forward
     from validation.mutants import run_mutants
     from validation.studies.norm_weighting import run
 
     model = _load(model_name, progress)
     sections: dict[str, Section] = {
-        "The forward pass against PyTorch": lambda: validate_forward(model, texts.texts, progress),
+        "The forward pass against PyTorch": lambda: validate_forward(
+            model, texts.texts, progress, truncate=truncate
+        ),
         "Mutants": lambda: run_mutants(model, progress),
-        "The norm-weighting study": lambda: run(model, texts.texts, progress),
+        "The norm-weighting study": lambda: run(
+            model, texts.texts, progress, layers=layers, truncate=truncate, punctuation=punctuation
+        ),
     }
     parts: list[Part] = []
     for name, section in sections.items():
@@ -82,13 +97,14 @@ def validate(model_name: str, texts: Texts, progress: Progress) -> Document:
             parts += section()
         except Unavailable as error:
             parts.append(Note("not_run", f"NOT RUN: {error}"))
-    return _document("validate", model, texts, parts, **_stated("special", "all", None))
+    stated = {**_stated("special", "all", layers), "punctuation": punctuation}
+    return _document("validate", model, texts, parts, truncate=truncate, **stated)
 
 
 def diff(model_name: str, first: str, second: str, texts: Texts, progress: Progress) -> Document:
     """Two implementations of one forward pass, compared stage by stage."""
-    from validation.diffing import IMPLEMENTATIONS
     from validation.diffing import diff as compare
+    from validation.stages import IMPLEMENTATIONS
 
     for name in (first, second):
         if name not in IMPLEMENTATIONS:
@@ -308,10 +324,11 @@ def _document(
     truncate: bool | None = None,
     **stated: Any,
 ) -> Document:
+    parts = tuple(parts)
     about = {
         **describe_model(model),
         **describe_texts(*texts[:2]),
-        "T": _lengths(model, texts.texts, bool(truncate)),
+        "T": _lengths(parts),
     }
     if truncate is not None:
         about["truncate"] = truncate
@@ -323,11 +340,9 @@ def _stated(sink: str, weightings: str, layers: str | None) -> dict[str, Any]:
     return {"sink": sink, "convention": "keep", "weighting": weightings, "layers": layers or "all"}
 
 
-def _lengths(model: Model, texts: Sequence[str], truncate: bool) -> list[int]:
-    """T of every text: its tokens, special ones included."""
-    from oracle.inputs import read_tokens
-
-    return [len(read_tokens(model, text, truncate).ids) for text in texts]
+def _lengths(parts: Iterable[Part]) -> list[int]:
+    """T of every text that was measured, as the parts themselves say."""
+    return next((list(part.values) for part in parts if isinstance(part, Note) and part.key == "T"), [])
 
 
 def _here() -> dict[str, Any]:

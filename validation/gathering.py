@@ -79,8 +79,7 @@ def gather(
         progress("texts", index, len(texts))
         try:
             read = read_tokens(model, text, truncate)
-            # those that the tokenizer adds span no characters
-            if not any(end > start for start, end in read.offsets or ()):
+            if read.empty:
                 skipped += 1
                 continue
             present = "none" if lacks_token(sink, read.tokens) else sink

@@ -182,7 +182,7 @@ def head_table(table: RowTable, weightings: Sequence[str]) -> Table:
         *(Column(f"median_{name}", f"median, {LABELS[name]}", ".1%") for name in names),
     )
     rows = []
-    for layer, head in np.unique(np.stack([table.layer, table.head]), axis=1).T.tolist():
+    for layer, head in _heads(table):
         picked = (table.layer == layer) & (table.head == head)
         rows.append((layer, head, *(summarise(table.shares[name][picked]).median for name in names)))
     return Table("heads", "Median sink share by layer and head", columns, tuple(rows), shown=False)
@@ -210,9 +210,13 @@ def row_notes(
     fewer = f"causal rows with fewer than {min_content_keys} content keys left out"
     left = f"; {table.left_out:,} {fewer}" if table.left_out else ""
     which = "content queries (real tokens that are no sink)" if queries == "content" else _QUERIES[queries]
-    heads = len(np.unique(np.stack([table.layer, table.head]), axis=1).T)
+    heads = len(_heads(table))
     return (
-        Note("T", f"T (tokens of a text): {listed or 'none'}, in {counted(texts, 'text')}{compare}."),
+        Note(
+            "T",
+            f"T (tokens of a text): {listed or 'none'}, in {counted(texts, 'text')}{compare}.",
+            tuple(table.text_lengths()),
+        ),
         Note("rows", f"Rows: {len(table):,} of {counted(heads, 'head')}{left}."),
         Note(
             "selection",
@@ -221,6 +225,13 @@ def row_notes(
         ),
         Note("undefined", f"Of these rows: {_counted(counts.items())}."),
     )
+
+
+def _heads(table: RowTable) -> list[tuple[int, int]]:
+    """The (layer, head) pairs that have rows, sorted; packed into one integer, which sorts fast."""
+    packed = np.unique((table.layer.astype(np.int64) << 32) + table.head)  # a pooled head is -1
+    heads = (packed + 1 & 0xFFFFFFFF) - 1
+    return list(zip(((packed - heads) >> 32).tolist(), heads.tolist(), strict=True))
 
 
 def _over(table: RowTable, name: str, layer: int | None = None) -> Summary:

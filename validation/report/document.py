@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,11 +58,13 @@ class Note:
     """A sentence, such as a verdict or a warning.
 
     Two keys have a meaning of their own: "section" marks a heading, "not_run" something that could not be
-    run, so that nothing is claimed of it.
+    run, so that nothing is claimed of it. `values` are the numbers behind the sentence: under the key "T",
+    the tokens of every text that was measured.
     """
 
     key: str
     text: str
+    values: tuple[int, ...] = ()
 
 
 Part = Table | Check | Note
@@ -88,7 +90,3 @@ class Document:
     def not_run(self) -> tuple[Note, ...]:
         """The notes on what could not be run."""
         return tuple(part for part in self.parts if isinstance(part, Note) and part.key == "not_run")
-
-    def with_parts(self, parts: Iterable[Part]) -> Document:
-        """The same document with more parts at its end."""
-        return Document(self.command, self.provenance, (*self.parts, *parts))
