@@ -208,7 +208,7 @@ def _infer_visible(rows: Array, notes: list[str], bare: bool) -> NDArray[np.bool
             "WARNING: columns are zero in only some entries of the first axis, which was read as layers; "
             'padding of a batch looks so. If that axis is the batch, say layout="batch head query key".'
         )
-    padding = ~mass.any(axis=1)  # (batch, key)
+    padding = np.logical_not(np.any(mass, axis=1))  # (batch, key)
     if padding.any() and rows.size:
         seen &= ~padding[:, None, :] & ~padding[:, :, None]
         notes.append(f"{int(padding.sum())} columns are zero in every head and row: taken as padding")
