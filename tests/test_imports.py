@@ -56,6 +56,7 @@ def test_the_list_of_loaded_modules_would_show_a_heavy_one():
     assert "safetensors" in done.stdout.split()
 
 
+@pytest.mark.timing
 def test_importing_the_oracle_takes_numpys_time_plus_a_tenth_of_a_second():
     code = (
         "import time, numpy; start = time.perf_counter(); import oracle; print(time.perf_counter() - start)"
