@@ -108,7 +108,7 @@ def test_float16_rows_summing_to_10002_are_closed_and_counted():
     read = read_attention(half)
     assert read.attention.dtype == np.float64
     assert read.closed == (sums != 1).sum() > 0
-    assert any("were closed" in note for note in read.notes)
+    assert any("rows closed to sum to one" in note for note in read.notes)
     np.testing.assert_allclose(read.attention.sum(axis=-1), 1, rtol=0, atol=1e-15)
 
 
