@@ -117,14 +117,15 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
 def test_a_run_that_disagrees_is_not_published(tmp_path):
     target = tmp_path / "README.md"
     target.write_text(f"{BEGIN}\n{END}")
-    failed = DOCUMENT.with_parts([Check("agreement.rows", "a", "b", False)])
+    failed = replace(DOCUMENT, parts=(*DOCUMENT.parts, Check("agreement.rows", "a", "b", False)))
     with pytest.raises(InputError, match=r"found agreement\.rows"):
         write_readme(failed, target)
     assert target.read_text() == f"{BEGIN}\n{END}"
 
 
 def test_the_readme_of_the_project_has_the_marks():
-    from pathlib import Path
+    from dataclasses import replace
+from pathlib import Path
 
     import validation
 
