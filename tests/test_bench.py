@@ -1,40 +1,207 @@
 from __future__ import annotations
 
-import time
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from oracle import InputError, load_model
-from validation.bench import Paired, blas_threads, forward_ratios, machine, paired
+from oracle import InputError, Model, load_model
+from validation import bench
+from validation.bench import (
+    QUICK,
+    SECTIONS,
+    WHOLE,
+    Sizes,
+    blas_threads,
+    figures,
+    forward_ratios,
+    machine,
+    run,
+)
+from validation.bench.child import ask, first_calls
+from validation.report.document import Check, Column, Document, Note, Table
+from validation.report.terminal import render
+
+TINY = Sizes(
+    rows=(2, 3, 11, 13),
+    transformed=(2, 11, 3, 7),
+    streaming=(2, 23, 4),
+    causal=(3, 29, 8),
+    memory=(2, 31, 4),
+    first=(2, 11, 4),
+    lengths=(7, 11, 13),
+    heads=(1, 2),
+    forward=(5,),
+    rounds=2,
+    budget=1.0,
+    judged=True,
+    pause=0.0,
+)
 
 
-def test_paired_takes_turns_and_swaps_the_order_of_every_second_pair() -> None:
-    calls: list[str] = []
-    times = paired(lambda: calls.append("a"), lambda: calls.append("b"), repeats=3, warmup=2)
-    assert "".join(calls) == "abba" + "abbaab"
-    assert times.first.shape == times.second.shape == (3,)
-    assert (times.first > 0).all()
+def no_model() -> Model:
+    raise AssertionError("no model is needed")
 
 
-def test_paired_tells_a_slow_call_from_a_fast_one() -> None:
-    times = paired(lambda: time.sleep(0.02), lambda: time.sleep(0.001), repeats=5, warmup=0)
-    assert times.median > 2
-    assert times.quartiles[0] <= times.median <= times.quartiles[1]
+def tables(parts: list[Any]) -> dict[str, Table]:
+    return {part.key: part for part in parts if isinstance(part, Table)}
 
 
-def test_ratios_are_taken_pair_by_pair() -> None:
-    times = Paired(np.array([2.0, 20.0, 3.0]), np.array([1.0, 10.0, 1.0]))
-    assert times.ratios.tolist() == [2, 2, 3]
-    assert times.median == 2
-    assert times.quartiles == (2, 2.5)
+def test_cases_agree_and_every_goal_has_its_verdict() -> None:
+    pytest.importorskip("torch", reason='the peers need pip install "sinkscope[reference]"')
+    told: list[str] = []
+    parts = bench.run_bench(
+        no_model, TINY, ("streaming", "rows"), lambda what, done, total: told.append(what)
+    )
+    found = tables(parts)
+    assert [*found] == [
+        "rows",
+        "entropies",
+        "transformed",
+        "accuracy",
+        "transformed memory",
+        "streaming",
+        "causal",
+    ]
+    checks = [part for part in parts if isinstance(part, Check)]
+    assert len(checks) == 5
+    assert all(check.ok for check in checks), checks
+    judged = [row for table in found.values() for row in table.records() if row.get("goal")]
+    assert len(judged) == 11
+    assert {row["verdict"] for row in judged} <= {"met", "missed"}
+    assert any("rows: timing" in what for what in told)
+    assert [part.text for part in parts if isinstance(part, Note) and part.key == "section"] == [
+        "From attention rows",
+        "From queries and keys",
+    ]
+    shown = render(Document("bench", {}, tuple(parts)))
+    assert max(map(len, shown.splitlines())) <= 80
+    assert all(record["verdict"] == "met" for record in found["accuracy"].records())
 
 
-def test_no_repeats_are_refused() -> None:
-    with pytest.raises(InputError, match="repeats: expected one or more pairs; found 0"):
-        paired(list, list, repeats=0)
+def test_a_wrong_result_of_ours_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    import fastpath
+
+    right = fastpath.sink_share_from_query_key
+    monkeypatch.setattr(fastpath, "sink_share_from_query_key", lambda *args, **kw: right(*args, **kw) + 1e-4)
+    parts = bench.run_bench(no_model, TINY, ("streaming",))
+    checks = [part for part in parts if isinstance(part, Check)]
+    assert [check.ok for check in checks] == [False, False]
+    assert all(row["ms"] is None for row in tables(parts)["causal"].records())
+
+
+def test_without_torch_its_rows_stay_and_are_said_not_to_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    parts = bench.run_bench(no_model, TINY, ("streaming",))
+    missing = [part.text for part in parts if isinstance(part, Note) and part.key == "not_run"]
+    assert missing[0].startswith("NOT RUN: The PyTorch peers need torch")
+    rows = {row["contender"]: row for row in tables(parts)["streaming"].records()}
+    assert rows["torch, SDPA"]["verdict"] == rows["torch, rows stored"]["verdict"] == "not run"
+    assert rows["matrix product alone"]["ms"] > 0
+    assert all(part.ok for part in parts if isinstance(part, Check))
+
+
+def test_quick_sizes_are_smaller_and_judge_no_goal() -> None:
+    quick = TINY._replace(judged=False)
+    parts = bench.run_bench(no_model, quick, ("streaming",))
+    assert parts[0].key == "quick"
+    assert {row["verdict"] for row in tables(parts)["causal"].records()} <= {"", "not run"}
+    assert not [part for part in parts if isinstance(part, Note) and part.key == "goals"]
+    assert WHOLE.judged
+    assert not QUICK.judged
+    assert np.prod(QUICK.rows) < np.prod(WHOLE.rows)
+
+
+def test_growth_has_an_exponent_for_every_sweep() -> None:
+    parts = bench.run_bench(no_model, TINY, ("sweep",))
+    found = tables(parts)
+    rows = {row["what"]: row for row in found["growth"].records()}
+    assert [*rows] == [
+        "rows time in T",
+        "streaming time in T",
+        "causal time in T",
+        "streaming memory in T",
+        "causal memory in T",
+        "rows time in heads",
+        "streaming time in heads",
+    ]
+    assert {row["verdict"] for name, row in rows.items() if name.endswith("T")} <= {"met", "missed"}
+    assert [column.key for column in found["over_T"].columns] == ["what", "T_7", "T_11", "T_13"]
+    assert [row["what"] for row in found["over_heads"].records()] == ["rows time", "streaming time"]
+    assert all(value > 0 for row in found["over_T"].rows for value in row[1:])
+    assert parts[-1].key == "goals"
+
+
+def test_resident_memory_is_taken_in_a_process_of_its_own() -> None:
+    (table,) = tables(bench.run_bench(no_model, TINY, ("memory",))).values()
+    ours, rows = table.records()
+    assert 0 <= ours["value"] < 64
+    assert (ours["goal"], ours["verdict"]) == ("<= 64", "met")
+    assert rows["value"] == 2 * 31**2 * 4 / 2**20
+
+
+def test_peak_bytes_counts_what_numpy_holds() -> None:
+    from validation.bench.timing import peak_bytes
+
+    assert 8e6 <= peak_bytes(lambda: np.ones(1_000_000)) < 8.1e6
+
+
+def test_a_process_that_fails_is_not_run() -> None:
+    with pytest.raises(Exception, match="in a process of its own failed: KeyError") as caught:
+        ask("nothing")
+    assert type(caught.value).__name__ == "Unavailable"
+
+
+def test_first_use_sets_compiling_beside_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def answer(what: str, *sizes: int, environment: dict[str, str]) -> dict[str, Any]:
+        asked.append((what, sizes, environment))
+        return {"import": 1.0 - 0.5 * len(asked), "row_measures": [10.0 / len(asked), 0.01]}
+
+    monkeypatch.setattr(figures, "ask", answer)
+    rows = {row["what"]: row for row in figures.first_use((2, 11, 4)).records()}
+    assert rows["row_measures"] == {"what": "row_measures", "compiling": 10, "loading": 5, "warm": 0.01}
+    assert rows["import fastpath"]["compiling"] == 0.5
+    assert asked[0] == asked[1]
+    assert asked[0][:2] == ("first", (2, 11, 4))
+    assert not Path(asked[0][2]["NUMBA_CACHE_DIR"]).exists()
+
+
+def test_first_calls_time_two_calls_of_each() -> None:
+    found = first_calls(2, 11, 4)
+    assert [*found] == ["import", "row_measures", "with entropies", "from query and key"]
+    assert all(len(seconds) == 2 for name, seconds in found.items() if name != "import")
+
+
+def test_a_forward_pass_that_disagrees_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = (Column("tokens", "T"), Column("pairs", "pairs"))
+    table = Table("forward_ratio", "Forward", columns, ((5, 3), (7, 0)))
+    monkeypatch.setattr("validation.bench.forward.forward_ratios", lambda *args, **kw: table)
+    parts = bench.run_bench(lambda: None, TINY, ("forward",))  # type: ignore[arg-type, return-value]
+    (check,) = (part for part in parts if isinstance(part, Check))
+    assert (check.ok, check.found) == (False, "7 tokens")
+
+
+def test_goals_are_counted_and_those_missed_are_named() -> None:
+    columns = tuple(Column(key, key) for key in ("contender", "goal", "verdict"))
+    case = Table("rows", "Rows", columns, (("a", ">= 1", "met"), ("b", ">= 2", "missed"), ("c", "", "")))
+    figure = Table("growth", "G", (Column("what", "w"), *columns[1:]), (("time", "<= 1", "not run"),))
+    (note,) = run.goal_note([case, Note("x", "y"), figure])
+    assert note.text == "Goals: 1 met; 1 missed: rows against b; 1 not run: time."  # type: ignore[union-attr]
+    assert run.goal_note([figure]) == []
+
+
+def test_sections_are_read_in_their_order() -> None:
+    assert bench.read_sections(None) == SECTIONS
+    assert bench.read_sections(None, quick=True) == tuple(name for name in SECTIONS if name != "compile")
+    assert bench.read_sections("compile", quick=True) == ("compile",)
+    assert bench.read_sections("memory, rows") == ("rows", "memory")
+    with pytest.raises(InputError, match="--only: expected some of rows,streaming,"):
+        bench.read_sections("rows,all")
 
 
 def test_the_machine_is_stamped() -> None:
@@ -42,6 +209,8 @@ def test_the_machine_is_stamped() -> None:
     assert stamp["cpus"] >= 1
     assert stamp["numpy"] == np.__version__
     assert stamp["processor"]
+    assert stamp["numba_threads"] >= 1
+    assert len(stamp["load_average"]) in (0, 3)
     assert "blas" in stamp["blas"].lower()
 
 

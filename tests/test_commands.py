@@ -9,6 +9,7 @@ import pytest
 
 from oracle import InputError, Unavailable
 from validation import commands
+from validation.bench import QUICK, SECTIONS, WHOLE
 from validation.commands import Texts, choose_texts, exit_code, read_lengths
 from validation.progress import silent
 from validation.report.document import Check, Column, Note, Table
@@ -34,13 +35,14 @@ def work(monkeypatch, minilm):
         monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(**members))
 
     check = Check("rows", "1", "1", True)
+    lengths = Note("T", "T: 3 and 4.", (3, 4))
     table = Table("ratio", "Ratio", (Column("t", "T"),), ((1,),))
-    module("validation.diffing", IMPLEMENTATIONS=("ours", "theirs"), diff=fake("diff", check))
+    module("validation.diffing", diff=fake("diff", check, lengths))
+    module("validation.stages", IMPLEMENTATIONS=("ours", "theirs"))
     module("validation.forward_checks", validate_forward=fake("forward", check))
     module("validation.mutants", run_mutants=fake("mutants", check))
-    module("validation.studies.norm_weighting", run=fake("study", Note("verdict", "collapsed")))
+    module("validation.studies.norm_weighting", run=fake("study", lengths, Note("verdict", "collapsed")))
     module("validation.measuring", measure=fake("measure", table))
-    module("validation.bench", forward_ratios=lambda *args: calls.append(("bench", args, {})) or table)
     monkeypatch.setattr(commands, "_load", lambda name, progress: minilm)
     return calls
 
@@ -48,14 +50,16 @@ def work(monkeypatch, minilm):
 def test_validate_runs_three_sections_and_states_where_numbers_come_from(work):
     document = commands.validate("minilm-l6", TWO, silent)
     assert [name for name, _, _ in work] == ["forward", "mutants", "study"]
-    assert work[0][1] == (TWO.texts, silent)
-    assert work[1][1] == (silent,)
+    assert [given for _, given, _ in work] == [(TWO.texts, silent), (silent,), (TWO.texts, silent)]
+    assert work[0][2] == {"truncate": False}
+    assert work[2][2] == {"layers": None, "truncate": False, "punctuation": "neither"}
     assert [part.key for part in document.parts] == [
         "section",
         "rows",
         "section",
         "rows",
         "section",
+        "T",
         "verdict",
     ]
     about = document.provenance
@@ -67,13 +71,32 @@ def test_validate_runs_three_sections_and_states_where_numbers_come_from(work):
     assert exit_code(document) == 0
 
 
+def test_validate_hands_the_choices_of_the_study_on(work):
+    choice = {"layers": "0,3-5", "punctuation": "word", "truncate": True}
+    document = commands.validate("minilm-l6", TWO, silent, **choice)
+    assert work[0][2] == {"truncate": True}
+    assert work[2][2] == choice
+    assert choice.items() <= document.provenance.items()
+
+
+def test_the_T_of_a_document_is_that_of_the_texts_that_were_measured(minilm, monkeypatch):
+    monkeypatch.setattr(commands, "_load", lambda name, progress: minilm)
+    texts = Texts("a test", ("", "two words", " ", "one"))
+    choice = {"sink": "special", "weightings": "attention", "layers": "0", "truncate": False}
+    assert commands.measure("minilm-l6", texts, progress=silent, **choice).provenance["T"] == [4, 3]
+    document = commands.diff("minilm-l6", "oracle-float32", "oracle-float64", texts, silent)
+    assert document.provenance["T"] == [4, 3]
+
+
 def test_validate_without_the_reference_shows_the_rest_and_says_what_is_missing(work, monkeypatch):
-    def missing(*_):
+    def missing(*_, **__):
         raise Unavailable("torch is not installed. Install sinkscope[reference].")
 
     monkeypatch.setattr(sys.modules["validation.forward_checks"], "validate_forward", missing)
     document = commands.validate("minilm-l6", TWO, silent)
-    assert [part.key for part in document.parts if part.key != "section"] == ["not_run", "rows", "verdict"]
+    assert [part.key for part in document.parts if part.key != "section"] == [
+        *("not_run", "rows", "T", "verdict")
+    ]
     assert document.parts[0].text == "The forward pass against PyTorch"
     assert document.parts[1].text == "NOT RUN: torch is not installed. Install sinkscope[reference]."
     assert exit_code(document) == 3
@@ -100,9 +123,46 @@ def test_measure_hands_every_choice_on(work):
     assert stated.items() <= document.provenance.items()
 
 
-def test_bench_hands_lengths_on(work, minilm):
-    assert commands.bench("minilm-l6", [3, 5], silent).parts[0].key == "ratio"
-    assert work == [("bench", (minilm, [3, 5], silent), {})]
+@pytest.fixture
+def benchmark(monkeypatch):
+    """What the benchmark was asked for; it finds one table, and one check that fails on request."""
+    calls = []
+
+    def run(model, sizes, sections, progress):
+        calls.append((sizes, sections))
+        return [Table("ratio", "Ratio", (Column("t", "T"),), ((1,),))]
+
+    monkeypatch.setattr("validation.bench.run_bench", run)
+    return calls
+
+
+def test_bench_hands_its_choices_on(benchmark):
+    document = commands.bench("minilm-l6", None, silent)
+    assert benchmark.pop() == (WHOLE, SECTIONS)
+    assert document.provenance["sizes"] == "whole"
+    assert document.provenance["model"] == "minilm-l6"
+    assert len(document.provenance["machine"]["load_before"]) in (0, 3)
+    document = commands.bench("minilm-l6", [3, 5], silent, quick=True, only="rows")
+    assert benchmark.pop() == (QUICK._replace(forward=(3, 5)), ("rows",))
+    assert document.provenance["sizes"] == "quick"
+    assert "model" not in document.provenance
+
+
+def test_bench_writes_its_table_into_a_readme(benchmark, tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text("a\n<!-- bench:begin -->\n<!-- bench:end -->\nb\n")
+    commands.bench("minilm-l6", None, silent, readme=str(readme))
+    assert "| what | against |" in readme.read_text()
+
+
+def test_bench_refuses_a_readme_before_it_starts(benchmark, tmp_path):
+    for options in ({"quick": True}, {"only": "rows"}):
+        with pytest.raises(InputError, match="expected one of the two; found both"):
+            commands.bench("minilm-l6", None, silent, readme="README.md", **options)
+    (tmp_path / "README.md").write_text("no marks")
+    with pytest.raises(InputError, match="--readme: expected one line"):
+        commands.bench("minilm-l6", None, silent, readme=str(tmp_path / "README.md"))
+    assert benchmark == []
 
 
 def test_texts_come_from_the_caller_a_file_or_the_project(tmp_path):
@@ -112,7 +172,7 @@ def test_texts_come_from_the_caller_a_file_or_the_project(tmp_path):
     assert choose_texts(None, None).texts == SENTENCES
     found = choose_texts([], str(file))
     assert (found.source, list(found.texts)) == ("texts.txt", ["one", "two"])
-    assert found.notes[0].text == "1 blank lines of the file were skipped."
+    assert found.notes[0].text == "Skipped: 1 blank line of the file."
     with pytest.raises(InputError, match="expected one of the two; found both"):
         choose_texts(["a"], str(file))
 

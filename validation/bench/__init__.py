@@ -1,0 +1,27 @@
+"""Warmed, interleaved timings of the fast path: agreement first, the machine stamped, losses shown."""
+
+from validation.bench.forward import forward_ratios
+from validation.bench.machine import blas_threads, load_average, machine
+from validation.bench.readme import check_marks, write_readme
+from validation.bench.run import QUICK, SECTIONS, WHOLE, Sizes, read_sections, run_bench
+from validation.bench.timing import Paired, Timings, growth_exponent, in_turns, paired
+
+__all__ = [
+    "QUICK",
+    "SECTIONS",
+    "WHOLE",
+    "Paired",
+    "Sizes",
+    "Timings",
+    "blas_threads",
+    "check_marks",
+    "forward_ratios",
+    "growth_exponent",
+    "in_turns",
+    "load_average",
+    "machine",
+    "paired",
+    "read_sections",
+    "run_bench",
+    "write_readme",
+]

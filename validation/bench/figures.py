@@ -1,0 +1,179 @@
+"""What is measured of the fast path alone: growth with T and with heads, resident memory, first calls."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import fastpath
+from validation.bench.child import ask
+from validation.bench.goals import find_goal, judge
+from validation.bench.inputs import draw_pairs, draw_rows
+from validation.bench.timing import growth_exponent, in_turns, peak_bytes
+from validation.progress import Progress, silent
+from validation.report.document import Column, Table
+
+__all__ = ["first_use", "growth", "resident_memory"]
+
+_MIB = 2**20
+
+Call = Callable[[], Any]
+
+
+def growth(
+    lengths: Sequence[int],
+    heads: Sequence[int],
+    streaming: tuple[int, int],
+    causal: tuple[int, int],
+    progress: Progress = silent,
+    *,
+    rounds: int = 5,
+    budget: float = 20.0,
+    judged: bool = True,
+    pause: float = 0.0,
+) -> tuple[Table, Table, Table]:
+    """Time and memory over T, time over heads, and their growth exponents.
+
+    `streaming` and `causal` are (head, d_head); rows have as many heads as `streaming`. Heads grow at
+    the middle length.
+    """
+    middle = sorted(lengths)[len(lengths) // 2]
+    kinds: dict[str, Callable[[int], Call]] = {
+        "rows": lambda size: _rows(streaming[0], size),
+        "streaming": lambda size: _streaming(streaming[0], size, streaming[1], False),
+        "causal": lambda size: _streaming(causal[0], size, causal[1], True),
+    }
+    at_middle: dict[str, Callable[[int], Call]] = {
+        "rows": lambda count: _rows(count, middle),
+        "streaming": lambda count: _streaming(count, middle, streaming[1], False),
+    }
+    times: list[tuple[str, list[float]]] = []
+    memory: list[tuple[str, list[float]]] = []
+    for place, (name, make) in enumerate(kinds.items()):
+        progress(f"growth with T: {name}", place, len(kinds) + 1)
+        calls = {str(size): make(size) for size in lengths}
+        times.append((f"{name} time in T", _medians(calls, rounds, budget / 4, pause)))
+        if name != "rows":
+            memory.append((f"{name} memory in T", [peak_bytes(call) / _MIB for call in calls.values()]))
+        del calls
+    progress("growth with heads", len(kinds), len(kinds) + 1)
+    over_heads = [
+        (
+            f"{name} time in heads",
+            _medians({str(count): make(count) for count in heads}, rounds, budget / 8, pause),
+        )
+        for name, make in at_middle.items()
+    ]
+    progress("growth", len(kinds) + 1, len(kinds) + 1)
+    rows = [
+        *(_exponent(what, lengths, values, judged) for what, values in (*times, *memory)),
+        *(_exponent(what, heads, values, judged) for what, values in over_heads),
+    ]
+    columns = (
+        Column("what", "what"),
+        Column("value", "exponent", ".2f"),
+        Column("goal", "goal"),
+        Column("verdict", ""),
+    )
+    about = (
+        f"least squares over the logarithms of all sizes below; {streaming[0]} heads of {streaming[1]}, "
+        f"causal {causal[0]} of {causal[1]}",
+        f"rows: shares and r of {streaming[0]} heads; small ones stand in the cache, large ones do not",
+    )
+    return (
+        Table("growth", "Growth exponents of the fast path", columns, tuple(rows), about),
+        _sizes("over_T", "T", lengths, (*((n, [v * 1e3 for v in vs]) for n, vs in times), *memory)),
+        _sizes("over_heads", "heads", heads, [(n, [v * 1e3 for v in vs]) for n, vs in over_heads]),
+    )
+
+
+def resident_memory(sizes: tuple[int, int, int], progress: Progress = silent, judged: bool = True) -> Table:
+    """Growth of peak resident memory in one streaming call of `sizes` (head, token, d_head)."""
+    progress(f"memory at T = {sizes[1]}, in a process of its own", 0, 1)
+    found = ask("growth", *sizes)
+    progress("memory", 1, 1)
+    goal = find_goal("memory")
+    mib = found["bytes"] / _MIB
+    columns = (
+        Column("what", "what"),
+        Column("value", "MiB", ".1f"),
+        Column("goal", "goal"),
+        Column("verdict", ""),
+        Column("seconds", "seconds", ".2f"),
+    )
+    n_heads, n_tokens, _ = sizes
+    what = f"streaming, {n_heads} heads, T = {n_tokens}"
+    verdict = judge(goal, mib if judged else None) if goal else ""
+    rows = (
+        (what, mib, goal.words if goal else "", verdict, found["seconds"]),
+        ("its rows, float32, would take", n_heads * n_tokens**2 * 4 / _MIB, "", "", None),
+    )
+    how = (
+        "peak reset just before the call"
+        if found["reset"]
+        else "the process's high mark, which compiling may have raised before"
+    )
+    notes = (f"growth of peak resident memory, inputs and a warm-up call at T = 256 before it; {how}",)
+    return Table("resident", "Resident memory of streaming", columns, rows, notes)
+
+
+def first_use(sizes: tuple[int, int, int], progress: Progress = silent) -> Table:
+    """Seconds of the first call with nothing compiled, of the first call of a later process, and of a second.
+
+    Two fresh processes share a folder for compiled code that was empty before.
+    """
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for run in range(2):
+            progress("first calls, in processes of their own", run, 2)
+            found.append(ask("first", *sizes, environment={"NUMBA_CACHE_DIR": folder}))
+    progress("first calls", 2, 2)
+    columns = (
+        Column("what", "what"),
+        Column("compiling", "first ever s", ".2f"),
+        Column("loading", "first in a process s", ".2f"),
+        Column("warm", "then s", ".4f"),
+    )
+    rows = [
+        (name, found[0][name][0], found[1][name][0], found[1][name][1])
+        for name in found[0]
+        if name != "import"
+    ]
+    rows.insert(0, ("import fastpath", found[0]["import"], found[1]["import"], None))
+    notes = (
+        "first ever: a fresh process, an empty NUMBA_CACHE_DIR; then a second one that finds what was kept",
+        f"{sizes[0]} heads, {sizes[1]} tokens",
+    )
+    return Table("first_use", "Compile time, apart", columns, tuple(rows), notes)
+
+
+def _rows(n_heads: int, size: int) -> Call:
+    attention, sinks, norms = draw_rows((n_heads, size, size))
+    return lambda: fastpath.row_measures(attention, sinks, norms)
+
+
+def _streaming(n_heads: int, size: int, d_head: int, causal: bool) -> Call:
+    query, key, norm, sinks = draw_pairs(n_heads, size, d_head, first_only=causal)
+    return lambda: fastpath.sink_share_from_query_key(query, key, norm, sinks, causal=causal)
+
+
+def _medians(calls: dict[str, Call], rounds: int, budget: float, pause: float) -> list[float]:
+    times = in_turns(calls, rounds, warmup=1, budget=budget, least=3, pause=pause)
+    return [float(value) for value in np.median(times.seconds, axis=1)]
+
+
+def _exponent(what: str, sizes: Sequence[int], values: Sequence[float], judged: bool) -> tuple[Any, ...]:
+    goal, exponent = find_goal(what), growth_exponent(sizes, values)
+    verdict = judge(goal, exponent if judged else None) if goal else ""
+    return (what, exponent, goal.words if goal else "", verdict)
+
+
+def _sizes(
+    key: str, axis: str, sizes: Sequence[int], measured: Sequence[tuple[str, Sequence[float]]]
+) -> Table:
+    columns = (Column("what", "what"), *(Column(f"{axis}_{size}", str(size), ".4g") for size in sizes))
+    rows = tuple((what.removesuffix(f" in {axis}"), *values) for what, values in measured)
+    return Table(key, f"Sizes over {axis}", columns, rows, ("time: median ms; memory: peak MiB of NumPy's",))
