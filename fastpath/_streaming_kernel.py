@@ -17,7 +17,7 @@ import numpy as np
 from fastpath._jit import compiled_parallel
 from fastpath._math import exp32, exp64, tanh32
 
-__all__ = ["CHANNELS", "KEYS", "LOOK_AGAIN", "streaming_kernel"]
+__all__ = ["CHANNELS", "KEYS", "LANES", "LOOK_AGAIN", "QUERIES", "streaming_kernel"]
 
 QUERIES = 16  # a block; even
 KEYS = 512  # a tile: its scores stay in the first-level cache, and a float32 lane adds few terms

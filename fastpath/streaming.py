@@ -17,9 +17,9 @@ __all__ = ["sink_share_from_query_key"]
 
 Array = NDArray[Any]
 
-CHUNK_BYTES = 8 << 20  # of queries and keys laid out for the kernel at one time
-SMALLEST_WEIGHT = 1e-25  # float32 drops weights below 1e-38: a total above this has lost nothing
-LARGEST_SCORE = {"float32": 1e37, "float64": 1e306}  # short of overflow, whatever the order of the sum
+_CHUNK_BYTES = 8 << 20  # of queries and keys laid out for the kernel at one time
+_SMALLEST_WEIGHT = 1e-25  # float32 drops weights below 1e-38: a total above this has lost nothing
+_LARGEST_SCORE = {"float32": 1e37, "float64": 1e306}  # short of overflow, whatever the order of the sum
 
 
 def sink_share_from_query_key(
@@ -65,7 +65,7 @@ def sink_share_from_query_key(
     narrow = all(array.dtype.kind not in "iub" and array.dtype.itemsize <= 4 for array in (queries, keys))
     dtype = np.dtype(np.float32 if narrow else np.float64)
     per_key_head = (group * n_queries + n_keys) * queries.shape[-1] * dtype.itemsize
-    step = max(1, CHUNK_BYTES // max(per_key_head, 1))
+    step = max(1, _CHUNK_BYTES // max(per_key_head, 1))
     for place in np.ndindex(*batch):
         for first in range(0, n_key_heads, step):
             mine, theirs = slice(first, first + step), slice(first * group, (first + step) * group)
@@ -104,7 +104,7 @@ def _fill(
         part = key[:, tile * KEYS : (tile + 1) * KEYS].swapaxes(-1, -2)
         turned[:, tile, :width, : part.shape[-1]] = part
     largest = _largest(scaled) * _largest(turned) * width * max(scale, 1.0)
-    if not largest < LARGEST_SCORE[dtype.name]:
+    if not largest < _LARGEST_SCORE[dtype.name]:
         if dtype != np.float64:
             return _fill(out, np.dtype(np.float64), query, key, scale, sight, norm, sinks, softcap)
         _refuse_overflow(scaled[..., :width], key, scale)
@@ -116,7 +116,7 @@ def _fill(
                 np.zeros((*np.broadcast_shapes(sinks.shape, norm.shape)[:-1], tiles * KEYS), dtype)
             )
             np.copyto(weights[-1][..., :n_keys], norm, where=part, casting="same_kind")
-        floor = SMALLEST_WEIGHT if dtype == np.float32 else 0.0
+        floor = _SMALLEST_WEIGHT if dtype == np.float32 else 0.0
         streaming_kernel(dtype)(scaled, turned, *sight, *weights, softcap, floor, out)
     if dtype == np.float32 and (again := out == LOOK_AGAIN).any():
         wide = np.empty_like(out)
@@ -154,7 +154,7 @@ def _largest(array: Array) -> float:
 def _refuse_overflow(query: Array, key: Array, scale: float) -> None:
     """Look at scores that may overflow, some queries at a time; raises InputError as the oracle does."""
     group = query.shape[0] // max(key.shape[0], 1)
-    step = max(1, CHUNK_BYTES // (8 * max(key.shape[-2], 1)))
+    step = max(1, _CHUNK_BYTES // (8 * max(key.shape[-2], 1)))
     with np.errstate(over="ignore", invalid="ignore"):
         for head in range(query.shape[0]):
             for first in range(0, query.shape[1], step):

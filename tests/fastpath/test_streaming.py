@@ -231,7 +231,7 @@ def test_the_number_of_threads_changes_no_bit():
 def test_chunks_of_heads_change_no_bit(monkeypatch):
     arguments = given(20, 30, heads=(6, 3))
     whole = fastpath.sink_share_from_query_key(**arguments)
-    monkeypatch.setattr(fastpath.streaming, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(fastpath.streaming, "_CHUNK_BYTES", 1)
     np.testing.assert_array_equal(fastpath.sink_share_from_query_key(**arguments), whole)
 
 
