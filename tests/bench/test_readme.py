@@ -73,6 +73,12 @@ def test_the_table_holds_every_comparison_losses_included():
         assert words in stamp
 
 
+def test_a_busy_machine_is_said_beside_the_table():
+    assert (
+        markdown(DOCUMENT.with_parts([Note("busy", "It was busy.")])) == f"{markdown(DOCUMENT)} It was busy."
+    )
+
+
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_only_what_stands_between_the_marks_changes(tmp_path, ending):
     before, after = (
