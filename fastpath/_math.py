@@ -1,4 +1,4 @@
-"""exp and log as plain arithmetic, so that the loops that call them vectorise; errors stated in ULPs.
+"""exp, log and tanh as plain arithmetic, so that the loops that call them vectorise; errors stated in ULPs.
 
 Each function takes and returns one number. The bounds hold where the processor fuses a product and a sum
 into one rounding (elsewhere they are 1.1 ULP); tests/fastpath/test_math.py tries every float32. The
@@ -11,7 +11,7 @@ import numpy as np
 
 from fastpath._jit import inlined_exact
 
-__all__ = ["exp32", "exp64", "log32"]
+__all__ = ["exp32", "exp64", "log32", "tanh32"]
 
 # (exp(r) - 1 - r) / r^2 on |r| <= ln(2) / 2, constant term first
 _EXP32 = (
@@ -45,6 +45,14 @@ _LOG32 = (
     -0.11646434664726257,
     0.06675271689891815,
 )
+# (tanh(y) / y - 1) / y^2 in y^2 for |y| <= 0.55, constant term first
+_TANH32 = (
+    -0.33333316445350647,
+    0.13332580029964447,
+    -0.053851865231990814,
+    0.02107025310397148,
+    -0.006272607482969761,
+)
 # ln(2) in two parts; the product of the first with any exponent is exact
 _LN2_32 = (0.693359375, -0.00021219444170128554)
 _LN2_64 = (0.6931471806019545, -4.2009150726810846e-11)
@@ -54,11 +62,14 @@ _D = np.float64
 _I = np.int32
 
 # float32. Numba types a bare 1.0 as float64, hence a name for every constant.
-_ZERO, _ONE, _HALF, _INF, _NAN = _F(0.0), _F(1.0), _F(0.5), _F(np.inf), _F(np.nan)
+_ZERO, _ONE, _TWO, _HALF = _F(0.0), _F(1.0), _F(2.0), _F(0.5)
+_INF, _NAN = _F(np.inf), _F(np.nan)
 _LOG2E = _F(1.4426950408889634)
 _LN2_HIGH, _LN2_LOW = _F(_LN2_32[0]), _F(_LN2_32[1])
 _E0, _E1, _E2, _E3, _E4 = (_F(c) for c in _EXP32)
 _L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8 = (_F(c) for c in _LOG32)
+_T0, _T1, _T2, _T3, _T4 = (_F(c) for c in _TANH32)
+_TANH_BORDER = _F(0.55)
 _EXP_LOW = _F(-87.33654022216797)  # the lowest x whose exp is a normal number
 _EXP_HIGH = _F(88.72283172607422)  # the highest x whose exp is finite
 _SMALLEST = _F(1.1754943508222875e-38)  # the smallest normal number
@@ -109,6 +120,17 @@ def log32(x: np.float32) -> np.float32:
     y = k * _LN2_HIGH + (f + (square * (f * p - _HALF) + k * _LN2_LOW))
     y = y if x > _ZERO else (-_INF if x == _ZERO else _NAN)
     return y if x < _INF else (_NAN if x != x else _INF)
+
+
+@inlined_exact
+def tanh32(y: np.float32) -> np.float32:
+    """tanh(y) in float32, within 2 ULP, subnormal y included; NaN gives NaN, an infinity 1 or -1."""
+    size = y if y > _ZERO else -y
+    tail = _ONE - _TWO / (exp32(size + size) + _ONE)
+    square = y * y
+    near = y + y * (square * (_T0 + square * (_T1 + square * (_T2 + square * (_T3 + square * _T4)))))
+    far = tail if y > _ZERO else -tail
+    return far if size > _TANH_BORDER else near
 
 
 @inlined_exact

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import ROW_SUM_SLACK, check_key_range, reject_row_sum, reject_weight
+from oracle._checks import check_key_range, first_place, reject_row_sum, reject_weight, row_sum_slack
 from oracle._results import KeyRange
 
 __all__ = ["refuse_wrong_rows"]
+
+_AT_ONCE = 1024  # rows widened together: even where all are odd, the second look needs little memory
 
 
 def refuse_wrong_rows(argument: str, rows: NDArray[Any], visible: Any, odd: NDArray[np.bool_]) -> None:
@@ -19,21 +21,28 @@ def refuse_wrong_rows(argument: str, rows: NDArray[Any], visible: Any, odd: NDAr
     Weights that need not sum to one ("weights") may also be NaN in a whole row.
     """
     places = np.argwhere(odd)
-    found = rows[tuple(places.T)].astype(np.float64)  # (odd row, key)
-    found = np.where(_seen(visible, rows.shape, places), found, 0)
-    wrong = ~(np.isfinite(found) & (found >= 0))
-    if argument != "attention":
-        wrong &= ~np.isnan(found).all(axis=-1, keepdims=True)
-    if wrong.any():
-        row, key = (int(axis) for axis in np.argwhere(wrong)[0])
-        reject_weight(argument, found[row, key], _index(places[row]), key, int(wrong.sum()))
+    total, first, count = np.empty(len(places)), None, 0
+    for start in range(0, len(places), _AT_ONCE):
+        some = places[start : start + _AT_ONCE]
+        found = rows[tuple(some.T)].astype(np.float64)  # (odd row, key)
+        found = np.where(_seen(visible, rows.shape, some), found, 0)
+        wrong = ~(np.isfinite(found) & (found >= 0))
+        if argument != "attention":
+            wrong &= ~np.isnan(found).all(axis=-1, keepdims=True)
+        if wrong.any():
+            row, key = first_place(wrong)
+            first = first or (found[row, key], _index(some[row]), key)
+            count += int(wrong.sum())
+        with np.errstate(over="ignore", invalid="ignore"):
+            total[start : start + _AT_ONCE] = found.sum(axis=-1)
+    if first is not None:
+        reject_weight(argument, *first, count)
     if argument == "attention":
-        with np.errstate(over="ignore"):
-            total = found.sum(axis=-1)
         off = np.where(total == 0, 0, np.abs(total - 1))
-        if off.max(initial=0) > ROW_SUM_SLACK:
+        slack = row_sum_slack(rows.dtype)
+        if off.max(initial=0) > slack:
             worst = int(off.argmax())
-            reject_row_sum(total[worst], _index(places[worst]), int((off > ROW_SUM_SLACK).sum()))
+            reject_row_sum(total[worst], _index(places[worst]), int((off > slack).sum()))
 
 
 def _seen(visible: Any, shape: tuple[int, ...], places: NDArray[np.intp]) -> Any:

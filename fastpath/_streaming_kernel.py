@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from fastpath._jit import compiled_parallel
-from fastpath._math import exp32, exp64
+from fastpath._math import exp32, exp64, tanh32
 
 __all__ = ["CHANNELS", "KEYS", "LOOK_AGAIN", "streaming_kernel"]
 
@@ -109,7 +109,8 @@ def _make(real: Any) -> Callable[..., None]:
                     if softcap > 0.0:
                         cap = real(softcap)
                         for k in range(whole):
-                            scores[i, k] = cap * real(math.tanh(scores[i, k] / cap))
+                            ratio = scores[i, k] / cap
+                            scores[i, k] = cap * (tanh32(ratio) if narrow else math.tanh(ratio))
                     for k in range(np.uintp(max(0, min(start[q] - begin, width)))):
                         scores[i, k] = nothing
                     for k in range(np.uintp(max(0, min(stop[q] - begin, width))), whole):

@@ -83,8 +83,9 @@ def _measure(
     """Every column of the kernels by name, each (..., query), float64."""
     rows = _compiled_rows(argument, attention)
     masks = choose_masks(sink_mask, visible, rows.shape)
-    columns = [_scaled(check_norm(norm, rows.shape), rows) for norm in norms]
-    slack = ROW_SUM_SLACK if argument == "attention" else math.inf
+    columns = [_scaled(check_norm(norm, rows.shape, visible), rows) for norm in norms]
+    # A kernel's sum is rounded more often than the oracle's: near the edge it only calls for a second look.
+    slack = 0.98 * ROW_SUM_SLACK if argument == "attention" else math.inf
     lead, (n_queries, n_keys) = rows.shape[:-2], rows.shape[-2:]
     out = np.empty((*lead, n_queries, len(COLUMNS)))
     odd = np.zeros((*lead, n_queries), dtype=np.bool_)

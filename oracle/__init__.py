@@ -20,7 +20,7 @@ from oracle.model import Model, ModelConfig
 from oracle.sinks import choose_sinks
 from oracle.streaming import sink_share_from_query_key
 from oracle.trace import Trace
-from oracle.words import OpenedRows, Unit, group_words, merge_words, open_rows
+from oracle.words import OpenedRows, Unit, group_words, merge_words, open_merged_rows, open_rows
 
 __all__ = [
     "AttentionArrays",
@@ -44,6 +44,7 @@ __all__ = [
     "load_model",
     "merge_words",
     "norm_odds_ratio",
+    "open_merged_rows",
     "open_rows",
     "read_attention",
     "row_measures",

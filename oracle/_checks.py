@@ -27,11 +27,14 @@ __all__ = [
     "check_norm",
     "check_norm_values",
     "check_norms",
+    "first_place",
     "reject",
     "reject_row_sum",
     "reject_type",
     "reject_weight",
     "row_place",
+    "row_sum_slack",
+    "seen_keys",
 ]
 
 ROW_SUM_SLACK = 0.01
@@ -101,6 +104,22 @@ def row_place(index: tuple[int, ...]) -> str:
     return ", ".join(f"{n} {i}" for n, i in zip(known, index, strict=True)) if known else f"row {index}"
 
 
+def first_place(wrong: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Index of the first True, in C order. There is one."""
+    return tuple(int(axis) for axis in np.unravel_index(int(wrong.argmax()), wrong.shape))
+
+
+def row_sum_slack(dtype: np.dtype[Any]) -> float:
+    """How far from one the sum of a row that came in `dtype` may be: within ROW_SUM_SLACK, up to rounding.
+
+    Two eps of `dtype` for the rounding of the weights, 64 of float64 for adding them up: a row that sums to
+    0.99 or 1.01 and whose weights were then rounded is within.
+    """
+    narrow = 2.0**-7 if dtype.name == "bfloat16" else 0.0
+    own = float(np.finfo(dtype).eps) if dtype.kind == "f" else narrow
+    return ROW_SUM_SLACK + 2 * own + 64 * float(np.finfo(np.float64).eps)
+
+
 def check_axes(argument: str, shape: tuple[int, ...]) -> None:
     """Refuse rows without a query and a key axis."""
     if len(shape) < 2:
@@ -129,7 +148,7 @@ def reject_weight(argument: str, value: float, index: tuple[int, ...], key: int,
 
 
 def reject_row_sum(total: float, index: tuple[int, ...], count: int) -> NoReturn:
-    """Refuse the sum `total` of row `index`: of `count` rows off by more than ROW_SUM_SLACK the worst."""
+    """Refuse the sum `total` of row `index`: of `count` rows off by more than `row_sum_slack` the worst."""
     reject(
         "attention",
         expected=f"rows that sum to one within {ROW_SUM_SLACK}, or to exactly zero",
@@ -142,7 +161,7 @@ def check_norm_values(norms: NDArray[Any]) -> None:
     """Refuse norms that are negative, NaN or infinite."""
     wrong = ~(np.isfinite(norms) & (norms >= 0))
     if wrong.any():
-        place = tuple(int(axis) for axis in np.argwhere(wrong)[0])
+        place = first_place(wrong)
         reject(
             "norm",
             expected="finite norms of at least zero",
@@ -151,8 +170,23 @@ def check_norm_values(norms: NDArray[Any]) -> None:
         )
 
 
-def check_norm(norm: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Norms (..., key) as float64 or longdouble: finite, not negative, one for each key of rows `shape`."""
+def seen_keys(visible: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Keys that any query of rows `shape` (..., query, key) sees: (..., key), leading axes as `visible`."""
+    if isinstance(visible, KeyRange):
+        start, stop = check_key_range(visible, shape)
+        edges = np.zeros(shape[-1] + 1, dtype=np.int64)  # where ranges begin, less where they end
+        np.add.at(edges, start, start < stop)
+        np.subtract.at(edges, stop, start < stop)
+        return np.cumsum(edges[:-1]) > 0
+    mask = check_mask("visible", visible, shape)
+    return np.any(mask if mask.ndim > 1 else np.broadcast_to(mask, shape[-2:]), axis=-2)
+
+
+def check_norm(norm: Any, shape: tuple[int, ...], visible: Any = None) -> NDArray[Any]:
+    """Norms (..., key) as float64 or longdouble: finite, not negative, one for each key of rows `shape`.
+
+    A norm that stands only at keys which no query sees comes back as zero, whatever it was.
+    """
     norms = at_least_float64("norm", norm)
     fits = norms.ndim and norms.shape[-1] == shape[-1]
     try:
@@ -166,11 +200,19 @@ def check_norm(norm: Any, shape: tuple[int, ...]) -> NDArray[Any]:
             found=f"shape {norms.shape}",
             todo="Give one norm for each key of each head, such as trace.value_norm.",
         )
+    if visible is not None:
+        seen = seen_keys(visible, shape)
+        for _ in range(seen.ndim - norms.ndim):  # a norm for several matrices counts if one of them sees it
+            seen = np.asarray(seen.any(axis=0))
+        axes = tuple(a for a in range(-seen.ndim, -1) if norms.shape[a] == 1)
+        norms = np.where(seen.any(axis=axes, keepdims=True), norms, 0)
     check_norm_values(norms)
     return norms
 
 
-def check_norms(norms: Mapping[str, Any] | None, shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
+def check_norms(
+    norms: Mapping[str, Any] | None, shape: tuple[int, ...], visible: Any = None
+) -> dict[str, NDArray[Any]]:
     """Norms by name, each as in `check_norm`; "attention" is the name of the rows without a norm."""
     named = dict(norms or {})
     if "attention" in named:
@@ -180,7 +222,7 @@ def check_norms(norms: Mapping[str, Any] | None, shape: tuple[int, ...]) -> dict
             found="a norm of that name",
             todo="Call it value_norm or transformed_norm.",
         )
-    return {name: check_norm(norm, shape) for name, norm in named.items()}
+    return {name: check_norm(norm, shape, visible) for name, norm in named.items()}
 
 
 def check_mask(argument: str, mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import as_array, at_least_float64, check_norm, reject
+from oracle._checks import as_array, at_least_float64, check_norm, first_place, reject
 
 __all__ = ["check_head_norm", "check_query_key", "check_score_options", "reject_scores"]
 
@@ -39,7 +39,7 @@ def check_query_key(query: Any, key: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         )
     for argument, array in zip(("query", "key"), arrays, strict=True):
         if not np.isfinite(array).all():
-            place = tuple(int(axis) for axis in np.argwhere(~np.isfinite(array))[0])
+            place = first_place(~np.isfinite(array))
             reject(
                 argument,
                 expected="finite numbers",
@@ -49,7 +49,7 @@ def check_query_key(query: Any, key: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return arrays
 
 
-def check_head_norm(norm: Any, shape: tuple[int, ...], n_key_heads: int) -> NDArray[Any]:
+def check_head_norm(norm: Any, shape: tuple[int, ...], n_key_heads: int, visible: Any = None) -> NDArray[Any]:
     """Norms as in `check_norm` for rows `shape` (..., head, query, key), or one for each key/value head.
 
     Those of key/value heads (..., kv_head, key) come back repeated as [0, 0, 1, 1], one for each head.
@@ -57,7 +57,7 @@ def check_head_norm(norm: Any, shape: tuple[int, ...], n_key_heads: int) -> NDAr
     given = at_least_float64("norm", norm)
     if given.ndim > 1 and given.shape[-2] == n_key_heads:
         given = np.repeat(given, shape[-3] // n_key_heads, axis=-2)
-    return check_norm(given, shape)
+    return check_norm(given, shape, visible)
 
 
 def check_score_options(

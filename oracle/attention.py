@@ -64,17 +64,19 @@ def attend(
 
 
 def transformed_vectors(values: Array, output_weight: Array) -> Array:
-    """f_j = v_j W_O of each head: values (head, key, d_head) to (head, key, d_model).
+    """f_j = v_j W_O of each head: values (head, key, d_head) to (head, key, d_model), float64 or wider.
 
+    Both are widened before they are multiplied: what comes after the softmax is float64 throughout.
     `output_weight` is (head * d_head, d_model). b_V is inside `values`; b_O and LayerNorm stay outside
     (Kobayashi et al. 2020, arXiv 2004.10102, section 2).
     """
     n_heads, _, d_head = values.shape
-    return values @ output_weight.reshape(n_heads, d_head, -1)
+    wide = np.result_type(values, output_weight, np.float64)
+    weight = output_weight.astype(wide, copy=False).reshape(n_heads, d_head, -1)
+    return values.astype(wide, copy=False) @ weight
 
 
 def transformed_gram(values: Array, output_weight: Array) -> Array:
     """Inner products f_h·f_g of the transformed vectors at each key: (key, head, head), float64 or wider."""
     vectors = transformed_vectors(values, output_weight).transpose(1, 0, 2)  # (key, head, d_model)
-    vectors = vectors.astype(np.result_type(vectors.dtype, np.float64), copy=False)
     return vectors @ vectors.transpose(0, 2, 1)

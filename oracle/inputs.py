@@ -24,6 +24,13 @@ class Tokens(NamedTuple):
     offsets: tuple[tuple[int, int], ...] | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def empty(self) -> bool:
+        """Nothing of the text's own: no id was given, or all tokens are those that the tokenizer adds."""
+        if self.offsets is None:
+            return not len(self.ids)
+        return not any(end > start for start, end in self.offsets)  # added tokens span no characters
+
 
 def read_tokens(model: Model, text_or_token_ids: Any, truncate: bool) -> Tokens:
     """Tokenize a string with the model's own tokenizer, or check token ids against its vocabulary."""

@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import as_array, at_least_float64, check_norm, check_norm_values, check_norms, reject
+from oracle._checks import (
+    as_array,
+    at_least_float64,
+    check_norm,
+    check_norm_values,
+    check_norms,
+    first_place,
+    reject,
+    seen_keys,
+)
 from oracle._results import KeyRange, RowMeasures
 from oracle.composition import entropy_split
 from oracle.rows import check_rows, check_sinks, check_visible, check_weights
@@ -44,10 +53,11 @@ def weighted_rows(attention: Any, norm: Any = None, visible: Any = None) -> Arra
 
     Parameters: `attention` (..., query, key), rows that sum to one within 0.01 (they are closed) or to
     exactly zero (NaN); `norm` (..., key), finite and not negative; `visible` broadcasts against attention.
-    Keys that are not visible get zero. Raises InputError for anything else.
+    Keys that are not visible get zero, and a norm at a key that no query sees is not read. Raises
+    InputError for anything else.
     """
     rows = check_rows(attention, visible)
-    return rows if norm is None else rows * check_norm(norm, rows.shape)[..., None, :]
+    return rows if norm is None else rows * check_norm(norm, rows.shape, visible)[..., None, :]
 
 
 def weight_share(weights: Any, sink_mask: Any, visible: Any = None) -> Array:
@@ -83,7 +93,7 @@ def norm_odds_ratio(attention: Any, sink_mask: Any, norm: Any, visible: Any = No
     """
     rows = weighted_rows(attention, None, visible)
     sinks = check_sinks(sink_mask, rows)
-    norms = check_norm(norm, rows.shape)[..., None, :]
+    norms = check_norm(norm, rows.shape, visible)[..., None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
         means = [
             np.where(part, rows * norms, 0).sum(axis=-1) / np.where(part, rows, 0).sum(axis=-1)
@@ -106,7 +116,7 @@ def row_measures(
     ranges, units and NaN as there. Raises InputError as those do, and for a norm named "attention".
     """
     rows = check_rows(attention, visible)
-    named = check_norms(norms, rows.shape)
+    named = check_norms(norms, rows.shape, visible)
     return RowMeasures(
         shares={
             "attention": sink_share(attention, sink_mask, None, visible),
@@ -140,16 +150,17 @@ def value_norm_ratio(norm: Any, sink_mask: Any, visible: Any = None) -> Array:
         return norms[..., sinks & seen] / norms[..., content].mean(axis=-1, keepdims=True)
 
 
-def head_summed_norm(attention: Any, gram: Any) -> Array:
+def head_summed_norm(attention: Any, gram: Any, visible: Any = None) -> Array:
     """Norm of what all heads of a layer together take from each key: ‖sum_h a_h f_h‖, (..., query, key).
 
     From the Gram matrix at each key, ‖sum_h a_h f_h‖² = sum_(h,g) a_h a_g f_h·f_g, so that nothing of
     shape (query, key, d_model) is built (Kobayashi et al. 2020, arXiv 2004.10102, section 2; the sum over
-    heads is taken before the norm). `attention` is (..., head, query, key), `gram` (..., key, head, head).
-    The quadratic form is clamped at zero, which rounding can undercut. A row without mass is NaN. Raises
-    InputError on other shapes and as `weighted_rows` does.
+    heads is taken before the norm). `attention` is (..., head, query, key), `gram` (..., key, head, head),
+    `visible` broadcasts against attention. The quadratic form is clamped at zero, which rounding can
+    undercut. Keys that are not visible get zero, and the gram at a key that no query sees is not read. A row
+    without mass in any head is NaN. Raises InputError on other shapes and as `weighted_rows` does.
     """
-    rows = check_rows(attention)
+    rows = check_rows(attention, visible)
     inner = at_least_float64("gram", gram)
     expected = (*rows.shape[:-3], rows.shape[-1], *rows.shape[-3:-2] * 2) if rows.ndim >= 3 else None
     if inner.shape != expected:
@@ -159,8 +170,11 @@ def head_summed_norm(attention: Any, gram: Any) -> Array:
             found=f"{inner.shape} with {rows.shape}",
             todo="Keep it in the forward pass: keep=(..., 'transformed_gram').",
         )
+    if visible is not None:
+        by_head = np.broadcast_to(seen_keys(visible, rows.shape), (*rows.shape[:-2], rows.shape[-1]))
+        inner = np.where(np.any(by_head, axis=-2)[..., None, None], inner, 0)
     if not np.isfinite(inner).all():
-        place = tuple(np.argwhere(~np.isfinite(inner))[0].tolist())
+        place = first_place(~np.isfinite(inner))
         reject(
             "gram",
             expected="finite inner products",
@@ -175,9 +189,10 @@ def head_summed_norm(attention: Any, gram: Any) -> Array:
 def undeclared_sinks(attention: Any, sink_mask: Any, visible: Any = None) -> list[tuple[int, int, float]]:
     """Keys outside the sink set that act like one: (layer, key, weight), heaviest first.
 
-    A key counts when its column weight, averaged over a layer's heads and at least 16 later rows (the
-    diagonal is left out by that), exceeds 0.3. `attention` is (layer, head, query, key); rows without mass
-    are left out. Raises InputError as `weighted_rows` does.
+    A key counts when its column weight, averaged over a layer's heads and at least 16 later queries (the
+    diagonal is left out by that), exceeds 0.3. `attention` is (layer, head, query, key). A row without mass
+    is left out: the mean is over the (head, query) pairs that have a row, and a query counts among the 16 if
+    any head of the layer has one. Each layer is judged by itself. Raises InputError as `weighted_rows` does.
     """
     rows = check_rows(attention, visible)
     if rows.ndim != 4:
@@ -190,17 +205,15 @@ def undeclared_sinks(attention: Any, sink_mask: Any, visible: Any = None) -> lis
     sinks = check_sinks(sink_mask, rows)
     if not rows.size:
         return []
-    declared = np.all(sinks.reshape(-1, rows.shape[-1]), axis=0)
-    real: NDArray[np.bool_] = ~np.any(np.isnan(rows[..., 0]), axis=(0, 1))  # a row is all NaN or has none
-    later = np.tri(rows.shape[-2], rows.shape[-1], k=-1, dtype=bool) & real[:, None]  # (query, key)
-    counts = later.sum(axis=0)
-    keys = np.flatnonzero(~declared & (counts >= UNDECLARED_ROWS))
-    by_layer = np.where(later, rows.sum(axis=1), 0).sum(axis=1)[:, keys]  # (layer, key)
-    by_layer /= rows.shape[1] * counts[keys]
-    found = [
-        (int(layer), int(keys[place]), float(by_layer[layer, place]))
-        for layer, place in np.argwhere(by_layer > UNDECLARED_WEIGHT)
-    ]
+    declared = np.all(sinks.reshape((1,) * (4 - sinks.ndim) + sinks.shape), axis=(1, 2))  # (layer or 1, key)
+    defined = ~np.isnan(rows[..., 0])  # (layer, head, query): a row is all NaN or has none
+    rows[~defined] = 0
+    later = np.tri(rows.shape[-2], rows.shape[-1], k=-1)  # (query, key), 1 where the query comes later
+    queries, pairs = defined.any(axis=1) @ later, defined.sum(axis=1) @ later  # (layer, key)
+    weight = np.where(later, rows.sum(axis=1), 0).sum(axis=1)  # (layer, key)
+    weight /= np.maximum(pairs, 1)
+    sinks_found = ~declared & (queries >= UNDECLARED_ROWS) & (weight > UNDECLARED_WEIGHT)
+    found = [(int(layer), int(key), float(weight[layer, key])) for layer, key in np.argwhere(sinks_found)]
     return sorted(found, key=lambda item: -item[2])
 
 

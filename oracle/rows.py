@@ -8,17 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle._checks import (
-    ROW_SUM_SLACK,
+    as_array,
     at_least_float64,
     check_axes,
     check_key_range,
     check_mask,
+    first_place,
     reject_row_sum,
     reject_weight,
+    row_sum_slack,
 )
 from oracle._results import KeyRange
 
-__all__ = ["check_rows", "check_sinks", "check_visible", "check_weights"]
+__all__ = ["check_rows", "check_sinks", "check_visible", "check_weights", "refuse_sums"]
 
 Array = NDArray[Any]
 
@@ -44,20 +46,27 @@ def check_rows(attention: Any, visible: Any = None) -> Array:
     """Rows as float64 (or longdouble), closed to sum to one over visible keys: (..., query, key).
 
     A row whose visible weights are exactly zero comes back as NaN; weights at keys that are not visible
-    come back as zero, whatever they were. A row that sums to one within 0.01 is divided by its sum.
+    come back as zero, whatever they were. A row that sums to one within 0.01 (0.99 and 1.01 included, up
+    to the rounding of its own dtype: `row_sum_slack`) is divided by its sum.
     Raises InputError, naming layer, head and query, for a negative, NaN or infinite weight and for any
     other row sum. The input is never changed.
     """
-    rows = _seen_weights("attention", attention, visible)
+    given = as_array("attention", attention)
+    rows = _seen_weights("attention", given, visible)
     _refuse_first("attention", rows, ~(np.isfinite(rows) & (rows >= 0)))
     with np.errstate(over="ignore"):
         total = rows.sum(axis=-1, keepdims=True)
-    off = np.where(total == 0, 0, np.abs(total - 1))
-    if off.size and off.max() > ROW_SUM_SLACK:
-        place = tuple(int(axis) for axis in np.unravel_index(int(off.argmax()), off.shape))
-        reject_row_sum(total[place], place[:-1], int((off > ROW_SUM_SLACK).sum()))
+    refuse_sums(total[..., 0], given.dtype)
     with np.errstate(invalid="ignore"):
         return rows / total
+
+
+def refuse_sums(total: Array, dtype: np.dtype[Any]) -> None:
+    """Refuse sums (..., query) of rows that came in `dtype`, unless they are zero or close enough to one."""
+    off, slack = np.where(total == 0, 0, np.abs(total - 1)), row_sum_slack(dtype)
+    if off.size and off.max() > slack:
+        place = tuple(int(axis) for axis in np.unravel_index(int(off.argmax()), off.shape))
+        reject_row_sum(total[place], place, int((off > slack).sum()))
 
 
 def check_weights(weights: Any, visible: Any = None) -> Array:
@@ -79,5 +88,5 @@ def _seen_weights(argument: str, weights: Any, visible: Any) -> Array:
 
 def _refuse_first(argument: str, array: Array, wrong: NDArray[np.bool_]) -> None:
     if wrong.any():
-        place = tuple(int(axis) for axis in np.argwhere(wrong)[0])
+        place = first_place(wrong)
         reject_weight(argument, array[place], place[:-1], place[-1], int(wrong.sum()))

@@ -54,7 +54,7 @@ def sink_share_from_query_key(
     seen = _placed(scores.shape[-2], scores.shape[-1], causal, window)
     if visible is not None:
         seen = seen & check_visible(visible, scores)
-    norms = None if norm is None else check_head_norm(norm, scores.shape, n_key_heads)
+    norms = None if norm is None else check_head_norm(norm, scores.shape, n_key_heads, seen)
     return sink_share(softmax(np.where(seen, scores, -np.inf)), sink_mask, norms, seen)
 
 

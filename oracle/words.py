@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import re
 import string
@@ -16,7 +17,7 @@ from oracle._checks import as_array, at_least_float64, reject
 from oracle.measures import weight_share
 from oracle.trace import Trace
 
-__all__ = ["OpenedRows", "Unit", "group_words", "merge_words", "open_rows"]
+__all__ = ["OpenedRows", "Unit", "group_words", "merge_words", "open_merged_rows", "open_rows"]
 
 Array = NDArray[Any]
 
@@ -76,15 +77,21 @@ def group_words(trace: Trace, *, punctuation: str = "neither") -> tuple[Unit, ..
     for start, end in itertools.compress(trace.offsets, trace.sink_mask.tolist()):
         text[start:end] = " " * (end - start)  # a sink that the writer typed parts the words around it
     spans = _spans("".join(text))
+    stops = [stop for _, stop, _ in spans]
     members: dict[int, list[int]] = {}
     units: list[tuple[int, Unit]] = []
     for token, (start, end) in enumerate(trace.offsets):
         if trace.sink_mask[token]:
             units.append((token, Unit(trace.tokens[token], "sink", (token,))))
         elif trace.mask[token]:
-            overlaps = [min(end, stop) - max(start, begin) for begin, stop, _ in spans]
-            best = int(np.argmax(overlaps)) if overlaps else -1
-            if best >= 0 and overlaps[best] > 0:
+            best, most = -1, 0
+            for span in range(bisect.bisect_right(stops, start), len(spans)):
+                begin, stop, _ = spans[span]
+                if begin >= end:
+                    break
+                if min(end, stop) - max(start, begin) > most:
+                    best, most = span, min(end, stop) - max(start, begin)
+            if most:
                 members.setdefault(best, []).append(token)
             else:  # a token that spans no visible character stands alone and is no word
                 units.append((token, Unit(trace.tokens[token], "punctuation", (token,))))
@@ -165,52 +172,93 @@ def open_rows(weights: Mapping[str, Any], units: Sequence[Unit], layers: Sequenc
             found=f"{chosen.tolist()}",
             todo="Name the layers.",
         )
-    is_sink = np.array([unit.kind == "sink" for unit in units], dtype=bool)
-    words = [index for index, unit in enumerate(units) if unit.kind == "word"]
     groups = [unit.tokens for unit in units]
     merged = {name: merge_words(as_array("weights", w)[chosen], groups) for name, w in weights.items()}
-    opened = {name: _open(rows, is_sink, words) for name, rows in merged.items()}
-    have = [w for w in words if all(opened[name].get(w) is not None for name in opened)]
-    first = {w: opened["attention"][w] for w in have}
-    shares = {}
-    for name, rows in merged.items():
-        picked = np.array([rows[first[w][0], first[w][1], w] for w in have]).reshape(len(have), len(units))
-        shares[name] = weight_share(picked, is_sink)
-    attention = merged["attention"]
-    masses = [
-        attention[layer, head, w, key] / attention[layer, head, w].sum()
-        for w, (layer, head, key, _) in first.items()
-    ]
+    return open_merged_rows(merged, units, chosen.tolist())
+
+
+def open_merged_rows(merged: Mapping[str, Any], units: Sequence[Unit], layers: Sequence[int]) -> OpenedRows:
+    """`open_rows` on rows that `merge_words` has merged already, of all `units` and in their order.
+
+    `merged` maps "attention" and further weightings to (layer, head, word, word), one word for each unit, in
+    float64 or longdouble; `layers` are the numbers of the layers on the first axis, rising. Returns what
+    `open_rows` returns on the rows of pieces, bit for bit. InputError for sizes that do not fit.
+    """
+    if "attention" not in merged:
+        reject(
+            "merged", expected='an entry "attention"', found=", ".join(merged) or "nothing", todo="Add it."
+        )
+    arrays = {name: at_least_float64("merged", rows) for name, rows in merged.items()}
+    attention, numbers = arrays["attention"], as_array("layers", list(layers))
+    heads = attention.shape[1] if attention.ndim == 4 else 0
+    wanted = (len(numbers), heads, len(units), len(units))
+    if not heads or any(rows.shape != wanted for rows in arrays.values()):
+        reject(
+            "merged",
+            expected=f"({len(numbers)} layers, head, {len(units)} units, {len(units)} units) for all",
+            found=", ".join(f"{name} {rows.shape}" for name, rows in arrays.items()),
+            todo="Pass what merge_words gives for these units and layers.",
+        )
+    if not len(numbers) or numbers.dtype.kind not in "iu" or (np.diff(numbers) <= 0).any():
+        reject(
+            "layers",
+            expected="one or more layer numbers, rising: a tie goes to the lowest",
+            found=f"{numbers.tolist()}",
+            todo="Sort the layers.",
+        )
+    is_sink = np.array([unit.kind == "sink" for unit in units], dtype=bool)
+    words = np.array([index for index, unit in enumerate(units) if unit.kind == "word"], dtype=np.intp)
+    opened = {name: _open(rows, is_sink, words) for name, rows in arrays.items()}
+    have = np.all([~np.isnan(found.shown) for found in opened.values()], axis=0)
+    first, kept = opened["attention"].take(have), words[have]
+    picked = {name: rows[first.layer, first.head, kept] for name, rows in arrays.items()}  # (word, unit)
+    links = first.key.tolist()
     return OpenedRows(
-        words=tuple(units[w].label for w in have),
-        links=tuple(units[first[w][2]].label for w in have),
-        link_weight=np.array([first[w][3] for w in have]),
-        link_mass=np.array(masses),
+        words=tuple(units[word].label for word in kept.tolist()),
+        links=tuple(units[key].label for key in links),
+        link_weight=first.shown,
+        link_mass=picked["attention"][np.arange(len(kept)), first.key] / picked["attention"].sum(axis=-1),
         heads={
-            name: np.array([(chosen[found[w][0]], found[w][1]) for w in have], dtype=np.int64).reshape(-1, 2)
+            name: np.stack([numbers[found.layer[have]], found.head[have]], axis=1).astype(np.int64)
             for name, found in opened.items()
         },
-        shares=shares,
-        undefined=len(words) - len(have),
+        shares={name: weight_share(rows, is_sink) for name, rows in picked.items()},
+        undefined=int((~have).sum()),
     )
 
 
-def _open(
-    rows: Array, is_sink: NDArray[np.bool_], words: list[int]
-) -> dict[int, tuple[int, int, int, float]]:
-    """(layer, head, key, displayed value) of the strongest link, by word; words without one are left out."""
-    content = np.where(is_sink, 0, rows).sum(axis=-1, keepdims=True)
-    found = {}
-    for word in words:
-        keys = [key for key in words if key != word]
+class _Opened(NamedTuple):
+    """The strongest link of every word: where it stands and its displayed value, NaN without one; (word,)."""
+
+    layer: NDArray[np.intp]  # its place on the first axis
+    head: NDArray[np.intp]
+    key: NDArray[np.intp]
+    shown: Array
+
+    def take(self, words: NDArray[np.bool_]) -> _Opened:
+        return _Opened(*(column[words] for column in self))
+
+
+def _open(rows: Array, is_sink: NDArray[np.bool_], words: NDArray[np.intp]) -> _Opened:
+    """The largest displayed value on another word, ties to the lowest (layer, head, key)."""
+    count = len(words)
+    layers, heads, keys = np.zeros((3, count), dtype=np.intp)
+    best = np.full(count, np.nan, dtype=rows.dtype)
+    if count < 2:
+        return _Opened(layers, heads, keys, best)
+    own = np.arange(count)
+    for layer, whole in enumerate(rows):  # one layer at a time: its heads are all that is copied
+        content = np.where(is_sink, 0, whole).sum(axis=-1)[:, words, None]  # (head, word, 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            shown = rows[:, :, word, keys] / content[:, :, word]
-        if keys and not np.isnan(shown).all():
-            best = np.unravel_index(
-                int(np.nanargmax(shown)), shown.shape
-            )  # the first one: the lowest indices
-            found[word] = (int(best[0]), int(best[1]), keys[best[2]], float(shown[best]))
-    return found
+            shown = whole[:, words][:, :, words] / content
+        shown[:, own, own] = np.nan
+        flat = np.where(np.isnan(shown), -np.inf, shown).transpose(1, 0, 2).reshape(count, -1)
+        place = flat.argmax(axis=1)  # the first one: the lowest indices
+        value = flat[own, place]
+        better = (value > best) | (np.isnan(best) & (value > -np.inf))
+        layers[better], best[better] = layer, value[better]
+        heads[better], keys[better] = place[better] // count, words[place[better] % count]
+    return _Opened(layers, heads, keys, best)
 
 
 def _spans(text: str) -> list[tuple[int, int, str]]:

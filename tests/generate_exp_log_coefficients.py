@@ -1,10 +1,11 @@
 """Fit the coefficients in fastpath/_math.py; run it to print them.
 
-Two functions are fitted with mpmath (50 digits) by weighted least squares on Chebyshev nodes, which comes
+Three functions are fitted with mpmath (50 digits) by weighted least squares on Chebyshev nodes, which comes
 within a small factor of the minimax fit and needs no search:
 
 * EXP: (exp(r) - 1 - r) / r^2 on |r| <= ln(2) / 2, weighted by its relative effect; one for each width.
 * LOG: (log(1 + f) - f + f^2 / 2) / f^3 for sqrt(1/2) <= 1 + f <= sqrt(2), weighted by its relative effect.
+* TANH: (tanh(y) / y - 1) / y^2 in t = y^2 for |y| <= 0.55, weighted by its relative effect.
 
 ln(2) is split into a high part of so few bits that its product with any exponent is exact, and the rest.
 The printed figure is the largest weighted error of each fit on a grid between its nodes.
@@ -19,7 +20,7 @@ import mpmath
 import numpy as np
 from mpmath import mp, mpf
 
-__all__ = ["exp32", "exp64", "ln2", "log32"]
+__all__ = ["exp32", "exp64", "ln2", "log32", "tanh32"]
 
 Function = Callable[[Any], Any]
 Fit = tuple[tuple[float, ...], float]
@@ -82,6 +83,17 @@ def log32() -> Fit:
 
 
 @mp.workdps(DIGITS)
+def tanh32() -> Fit:
+    """The TANH polynomial of float32 and its worst relative error."""
+
+    def function(t: Any) -> Any:
+        y = mpmath.sqrt(t)
+        return (mpmath.tanh(y) / y - 1) / t if t else -mpf(1) / 3
+
+    return _fit(function, lambda t: t, mpf(0), mpf("0.55") ** 2, 4, np.float32)
+
+
+@mp.workdps(DIGITS)
 def ln2(bits: int, dtype: type) -> tuple[float, float]:
     """ln(2) as a high part of `bits` bits and the rest, rounded to `dtype`."""
     high = mpmath.nint(mpmath.log(2) * 2**bits) / 2**bits
@@ -89,7 +101,7 @@ def ln2(bits: int, dtype: type) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    for name, fit in {"EXP32": exp32, "EXP64": exp64, "LOG32": log32}.items():
+    for name, fit in {"EXP32": exp32, "EXP64": exp64, "LOG32": log32, "TANH32": tanh32}.items():
         coefficients, error = fit()
         print(f"{name}: worst error {error:.2g} (2^{np.log2(error):.1f})")
         for coefficient in coefficients:

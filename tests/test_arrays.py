@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import ml_dtypes
 import numpy as np
 import pytest
-import torch
 from oracle_models import random_rows
 from wording import refused
 
 from oracle import InputTypeError, read_attention, sink_share
+
+torch = pytest.importorskip("torch", reason='tensors need pip install "sinkscope[reference]"')
 
 LAYERS, BATCH, HEADS, TOKENS = 2, 3, 5, 7
 
@@ -104,7 +107,10 @@ def test_layers_of_other_shapes_are_refused(five):
 
 def test_more_queries_than_keys_are_refused(five):
     with refused(
-        "attention", "6 on the query axis", "found 7", "(layer, head, query, key) from shape (2, 5, 7, 6)"
+        "attention",
+        "as many queries as keys, 6",
+        "7 queries",
+        "(layer, head, query, key) from shape (2, 5, 7, 6)",
     ):
         read_attention(five[:, 1, :, :, :-1])
 
@@ -238,8 +244,28 @@ def test_rows_are_closed_and_counted(five):
     rows[1, 0, 6] *= 0.993
     read = read_attention(rows)
     assert read.closed == 2
-    assert "2 rows did not sum to one within rounding and were closed" in read.notes
+    assert "rows closed to sum to one: 2, the largest deviation 7.0e-03" in read.notes
     np.testing.assert_allclose(read.attention, five[None, :, 1], rtol=1e-14)
+
+
+def test_a_batch_that_is_read_as_layers_is_warned_of():
+    """Hugging Face's rows of one layer, two texts of which the second is padded, as a bare 4-D array."""
+    batch = random_rows(np.random.default_rng(8), 2, 3, 6, 6)
+    batch[1, :, :, 4:] = 0
+    batch /= batch.sum(axis=-1, keepdims=True)
+
+    def warned(attention, **options):
+        return [note for note in read_attention(attention, **options).notes if note.startswith("WARNING")]
+
+    (warning,) = warned(batch)
+    assert 'layout="batch head query key"' in warned(batch)[0] == warning
+    assert warned(batch, layout="batch head query key") == []
+    assert warned(batch, layout="layer head query key") == []
+    assert warned(batch, visible=np.ones((6, 6), bool)) == []
+    assert warned(list(batch)) == warned(batch[None]) == warned(batch[:1]) == warned(batch[1:]) == []
+    whole = batch.copy()
+    whole[1] = 0  # a layer without any mass is no padding
+    assert warned(whole) == []
 
 
 @pytest.mark.parametrize("count", [2, 512])
@@ -254,7 +280,7 @@ def test_rows_without_mass_are_zeros_and_counted(five):
     read = read_attention(rows)
     assert read.undefined == 1
     assert read.closed == 0
-    assert "1 rows have no mass and are undefined" in read.notes
+    assert "rows without mass, undefined: 1" in read.notes
     assert (read.attention[0, 1, 2, 3] == 0).all()
     assert np.isnan(sink_share(read.attention, np.arange(TOKENS) == 0)).sum() == 1
 
@@ -291,6 +317,32 @@ def test_the_input_is_not_changed_and_may_be_read_only_or_strided(five):
         np.testing.assert_array_equal(read_attention(given).attention, expected)
     np.testing.assert_array_equal(five, before)
     assert read_attention(five).attention.flags.writeable
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("visible", [None, np.ones((96, 96), bool)])
+def test_nothing_of_the_results_size_is_made_but_the_result(listed, visible):
+    rows = random_rows(np.random.default_rng(56), 8, 2, 5, 96, 96).astype(np.float32)
+    given = list(rows) if listed else rows
+    tracemalloc.start()
+    try:
+        read = read_attention(given, visible=visible)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.25 * read.attention.nbytes
+
+
+def test_the_axes_of_the_input_are_a_field(five):
+    assert read_attention(five[:, 1]).axes == ("layer", "head", "query", "key")
+    assert read_attention(list(five)).axes == ("layer", "batch", "head", "query", "key")
+    assert read_attention(five[0], layout="batch head query key").axes == ("batch", "head", "query", "key")
+
+
+def test_rows_at_the_edge_of_closing_are_read_in_every_float(five):
+    for dtype in ("float16", "float32", "float64"):
+        rows = (five[:, 1] * 0.99).astype(dtype)
+        assert read_attention(rows).closed == rows[..., 0].size
 
 
 @pytest.mark.parametrize("shape", [(2, 5, 0, 0), (0, 5, 7, 7), (2, 0, 7, 7), (2, 0, 5, 7, 7)])

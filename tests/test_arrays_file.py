@@ -90,6 +90,26 @@ def test_padding_of_a_batch_by_visible_or_by_a_mask_of_tokens():
     np.testing.assert_array_equal(one.rows.visible[0], visible[1])
 
 
+def test_a_mask_of_real_tokens_of_a_batch():
+    """Hugging Face's own attention_mask, (batch, key), where it cannot be a mask (query, key)."""
+    attention = rows(1, 2, 3, 5, 5)
+    real = np.array([[1] * 5, [1, 1, 1, 1, 0]])
+    attention *= real[None, :, None, None, :]
+    attention /= attention.sum(axis=-1, keepdims=True)
+    read = read_arrays({"attention": attention, "visible": real}, sink="first")
+    np.testing.assert_array_equal(read.rows.visible, (real[:, :, None] * real[:, None, :]).astype(bool))
+    assert read.layout == "layer batch head query key"
+    message = refused("visible: expected a mask", {"attention": attention[0], "visible": real}, sink="first")
+    assert "for 1 text; found shape (2, 5)" in message
+    assert "batch head query key" in message
+    square = rows(1, 5, 1, 5, 5)  # five texts of five tokens: read as (query, key), as it is written
+    causal = np.tri(5)
+    square *= causal
+    square /= square.sum(axis=-1, keepdims=True)
+    read = read_arrays({"attention": square, "visible": causal}, sink="first")
+    np.testing.assert_array_equal(read.rows.visible, np.broadcast_to(causal.astype(bool), (5, 5, 5)))
+
+
 def test_tokens_may_be_bytes_or_ids():
     read = read_arrays({"attention": rows(1, 1, 2, 2), "tokens": np.array([b"[CLS]", b"a"])})
     assert read.sinks.tolist() == [[True, False]]
@@ -104,11 +124,17 @@ def test_odd_tokens_are_refused(tokens):
 
 def test_sizes_that_contradict_are_refused_with_both_readings():
     attention = rows(2, 3, 5, 5)
-    message = refused("expected", {"attention": attention, "tokens": TOKENS[:4]})
+    message = refused("tokens has 4 keys, attention 5", {"attention": attention, "tokens": TOKENS[:4]})
     assert "(layer, head, query, key)" in message
-    assert "the readings are" in message
+    message = refused(
+        "value_norm has 4 keys, attention 5",
+        {"attention": attention, "value_norm": norms(2, 3, 4)},
+        sink="first",
+    )
+    assert "layout=" in message
+    refused("as many queries as keys, 5; found 1 queries", rows(2, 3, 1, 5), sink="first")
     refused(
-        "5 in value_norm, 4 in tokens",
+        "tokens has 4 keys, attention 5",
         {"attention": attention, "tokens": TOKENS[:4], "value_norm": norms(2, 3, 5)},
     )
     message = refused("found shape", {"attention": attention, "value_norm": norms(3, 2, 5)}, sink="first")
@@ -116,7 +142,7 @@ def test_sizes_that_contradict_are_refused_with_both_readings():
     assert "found shape (3, 2, 5)" in message
     assert "layout=" in message
     batch = {"attention": attention, "tokens": [TOKENS] * 2}
-    message = refused("tokens for 1 texts", batch)
+    message = refused("tokens for 1 text ", batch)
     assert "(layer, head, query, key)" in message
     assert len(read_arrays(batch, layout="batch head query key").tokens) == 2
     refused("expected", {"attention": attention, "value_norm": 3.0}, sink="first")

@@ -124,6 +124,20 @@ def test_transformed_vectors_use_each_heads_own_rows_of_the_output_weight():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "longdouble"])
+def test_transformed_vectors_are_widened_before_they_are_multiplied(dtype):
+    rng = np.random.default_rng(15)
+    values = rng.standard_normal((HEADS, TOKENS, D_HEAD)).astype(dtype)
+    weight = rng.standard_normal((HEADS * D_HEAD, D_MODEL)).astype(dtype)
+    vectors = transformed_vectors(values, weight)
+    assert vectors.dtype == np.result_type(dtype, np.float64)
+    for h in range(HEADS):
+        own = weight[h * D_HEAD : (h + 1) * D_HEAD]
+        for j in range(TOKENS):
+            expected = naive.affine(values[h, j], own, [0.0] * D_MODEL)
+            np.testing.assert_allclose(vectors[h, j], expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "longdouble"])
 def test_gram_holds_all_inner_products_at_each_key(dtype):
     rng = np.random.default_rng(14)
     values = rng.standard_normal((HEADS, TOKENS, D_HEAD)).astype(dtype)

@@ -54,7 +54,10 @@ def test_share_95_with_sink_norm_06_is_919_not_73():
 
 def hugging_face_bert(attn_implementation):
     """A tiny BERT of transformers with the attentions it gives for four tokens, dropout on under eager."""
-    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    torch, transformers = (
+        pytest.importorskip(name, reason='the reference needs pip install "sinkscope[reference]"')
+        for name in ("torch", "transformers")
+    )
     config = transformers.BertConfig(
         vocab_size=61,
         hidden_size=15,
@@ -108,7 +111,7 @@ def test_float16_rows_summing_to_10002_are_closed_and_counted():
     read = read_attention(half)
     assert read.attention.dtype == np.float64
     assert read.closed == (sums != 1).sum() > 0
-    assert any("were closed" in note for note in read.notes)
+    assert any("rows closed to sum to one" in note for note in read.notes)
     np.testing.assert_allclose(read.attention.sum(axis=-1), 1, rtol=0, atol=1e-15)
 
 
@@ -197,7 +200,7 @@ def test_22_real_tokens_alone_and_followed_by_two_pads():
 @pytest.mark.parametrize("kind", ["numpy", "torch", "list", "nested list", "read-only", "not contiguous"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_arrays_of_every_kind_and_dtype_are_the_same_rows(kind, dtype):
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason='the reference needs pip install "sinkscope[reference]"')
     rows = random_rows(np.random.default_rng(7), 2, 1, 3, 5, 5)  # (layer, batch, head, query, key)
     rounded = rows.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
     given = {

@@ -3,11 +3,12 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-import torch
 from wording import refused
 
 from oracle import InputError, InputTypeError
 from oracle._checks import as_array, at_least_float64, reject
+
+torch = pytest.importorskip("torch", reason='tensors need pip install "sinkscope[reference]"')
 
 
 def test_input_errors_are_the_builtin_kinds():

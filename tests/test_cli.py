@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import runpy
@@ -21,7 +22,17 @@ from validation.report.document import Document, Note
 
 ROOT = Path(__file__).parents[1]
 COMPILING = "sinkscope: compiling the fast path (first use) ...\n"
-COMMANDS = ["", "validate", "diff", "measure", "bench", "models", "models fetch", "models remove"]
+COMMANDS = [
+    "",
+    "validate",
+    "diff",
+    "measure",
+    "bench",
+    "models",
+    "models list",
+    "models fetch",
+    "models remove",
+]
 
 
 @pytest.fixture
@@ -263,7 +274,7 @@ def test_rows_are_measured_without_a_model(call, rows, monkeypatch):
         ({}, ["--sink", "0", "--weighting", "value_norm"], "expected names from attention"),
         ({}, ["--sink", "0", "--layers", "2"], "expected layers from 0 to 1"),
         ({}, ["--sink", "0", "--layout", "rows"], "attention: expected 3 to 5 axes, or a layout"),
-        ({"tokens": ["a"]}, ["--sink", "0"], "expected 1 on the query axis and 1 on the key axis"),
+        ({"tokens": ["a"]}, ["--sink", "0"], "found tokens has 1 key, attention 4"),
     ],
 )
 def test_rows_that_cannot_be_measured_are_one_line(call, rows, given, options, message):
@@ -290,6 +301,15 @@ def test_the_engines_show_the_same_and_random_rows_are_verified(call, rows):
         assert "ok verify: expected 4 of 6 rows, drawn with seed 0" in words
         assert deviation in words
     assert fast[1].split("Sink share")[1] == slow[1].split("Sink share")[1]
+
+
+def test_waiting_threads_sleep_unless_the_user_says_otherwise(call, rows, monkeypatch):
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    assert call("measure", "--attention", rows(), "--sink", "0")[0] == 0
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+    monkeypatch.delenv("OMP_WAIT_POLICY")
+    assert call("measure", "--attention", rows(), "--sink", "0")[0] == 0
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
 
 
 def test_a_row_that_is_wrong_fails_the_command(call, rows, monkeypatch):
@@ -324,9 +344,47 @@ def test_json_holds_what_the_terminal_shows(call, tmp_path):
     assert {"sinkscope", "python", "numpy"} <= set(about["versions"])
     tables = [part for part in data["parts"] if part["kind"] == "table"]
     assert tables
-    assert all(table["title"].split(",")[0] in shown for table in tables)
+    seen = [table["title"].split(",")[0] in shown for table in tables]
+    assert [table["key"] for table, there in zip(tables, seen, strict=True) if not there] == ["heads"]
+    (heads,) = [table["rows"] for table in tables if table["key"] == "heads"]
+    assert [(row["layer"], row["head"]) for row in heads] == [
+        (at, head) for at in (0, 3, 4, 5) for head in range(12)
+    ]
+    assert about["truncate"] is False
     assert [row["layer"] for row in tables[1]["rows"]] == [0, 3, 4, 5]
     assert call(*arguments, "--json", "-")[1] == target.read_text()
+
+
+def test_an_attention_file_is_fully_named(call, rows, tmp_path):
+    path = rows(value_norm=np.ones((2, 1, 4)))
+    code, out, err = call("measure", "--attention", path, "--sink", "0", "--json", tmp_path / "out.json")
+    assert (code, err) == (0, "")
+    about = json.loads((tmp_path / "out.json").read_text())["provenance"]
+    assert about["attention_sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert about["layout"] == "layer head query key"
+    assert about["weighting"] == "attention, value_norm"
+    assert "layout            layer head query key" in out
+    assert str(tmp_path) not in out
+
+
+def test_messages_about_a_file_name_options_and_arrays(call, rows):
+    _, _, err = call("measure", "--attention", rows(), "--sink", "0", "--layout", "rows")
+    assert "Name the axes with --layout." in err
+    _, _, err = call("measure", "--attention", rows(weight=np.nan), "--sink", "0")
+    assert "mark padding with the array `visible`." in err
+
+
+def test_causal_rows_that_are_all_too_short_are_refused(call, tmp_path):
+    attention = np.broadcast_to(np.tri(6) / np.tri(6).sum(axis=1, keepdims=True), (1, 2, 6, 6))
+    np.savez(tmp_path / "short.npz", attention=attention)
+    code, out, err = call("measure", "--attention", tmp_path / "short.npz", "--sink", "first")
+    assert (code, out) == (2, "")
+    assert "at least 8 content keys; found at most 5 in the longest text" in err
+    assert err.count("\n") == 1
+
+
+def test_models_list_is_models(call, minilm):
+    assert call("models", "list") == call("models")
 
 
 def test_the_list_of_models_says_which_are_cached(call, minilm):
@@ -367,15 +425,16 @@ def test_every_command_ends_with_the_code_of_its_result(call, monkeypatch, comma
 # Processes
 
 
-def timed(*arguments):
-    """Runs the command line in a new process: seconds (the best of three), output, loaded modules.
+def timed(*arguments, runs=1):
+    """Runs the command line in a new process: seconds (the best of `runs`), output, loaded modules.
 
-    With one thread: the threads of BLAS wait for each other where other programs keep the cores busy.
+    With the threads that a user has who said nothing about them.
     """
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     command = f"import sys; from validation.cli import main; main({list(arguments)})"
     code = f"{command}; print(*sys.modules, file=sys.stderr)"
     seconds = []
-    for _ in range(3):
+    for _ in range(runs):
         start = time.perf_counter()
         shown = subprocess.run(
             [sys.executable, "-c", code],
@@ -383,21 +442,44 @@ def timed(*arguments):
             text=True,
             cwd=ROOT,
             check=True,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+            env=environment,
         )
         seconds.append(time.perf_counter() - start)
     return min(seconds), shown.stdout, set(shown.stderr.split())
 
 
-def test_help_comes_at_once_and_loads_nothing_heavy():
-    seconds, _, loaded = timed("--help")
-    assert seconds < 1
+def test_help_loads_nothing_heavy():
+    _, _, loaded = timed("--help")
     assert not {"numpy", "numba", "torch", "transformers", "tokenizers"} & loaded
 
 
-def test_measuring_the_bundled_sentences_takes_seconds_and_no_torch(minilm):
-    seconds, shown, loaded = timed("measure")
-    assert seconds < 6
+@pytest.mark.parametrize(
+    ("command", "given", "expected"),
+    [
+        (["models"], {}, "1"),
+        (["bench", "--tokens", "0"], {}, "None"),  # a wrong call ends before anything is timed
+        (["models"], {"OPENBLAS_NUM_THREADS": "3"}, "3"),
+        (["models"], {"OMP_NUM_THREADS": "3"}, "None"),  # OpenBLAS reads it where its own is not set
+    ],
+)
+def test_blas_has_one_thread_unless_the_user_says_otherwise(command, given, expected):
+    call = f"cli.main({command!r}); print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    code = f"import os; from validation import cli; {call}"
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env={**environment, **given}
+    )
+    assert shown.stdout.splitlines()[-1] == expected
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize(("command", "most"), [("--help", 1), ("measure", 6)])
+def test_answers_come_within_seconds(minilm, command, most):
+    assert timed(command, runs=3)[0] < most
+
+
+def test_measuring_the_bundled_sentences_loads_no_torch(minilm):
+    _, shown, loaded = timed("measure")
     assert not {"torch", "transformers"} & loaded
     assert "fastpath.measures" in loaded
     assert "Texts: 14 measured" in shown

@@ -35,11 +35,13 @@ def work(monkeypatch, minilm):
         monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(**members))
 
     check = Check("rows", "1", "1", True)
+    lengths = Note("T", "T: 3 and 4.", (3, 4))
     table = Table("ratio", "Ratio", (Column("t", "T"),), ((1,),))
-    module("validation.diffing", IMPLEMENTATIONS=("ours", "theirs"), diff=fake("diff", check))
+    module("validation.diffing", diff=fake("diff", check, lengths))
+    module("validation.stages", IMPLEMENTATIONS=("ours", "theirs"))
     module("validation.forward_checks", validate_forward=fake("forward", check))
     module("validation.mutants", run_mutants=fake("mutants", check))
-    module("validation.studies.norm_weighting", run=fake("study", Note("verdict", "collapsed")))
+    module("validation.studies.norm_weighting", run=fake("study", lengths, Note("verdict", "collapsed")))
     module("validation.measuring", measure=fake("measure", table))
     monkeypatch.setattr(commands, "_load", lambda name, progress: minilm)
     return calls
@@ -48,14 +50,16 @@ def work(monkeypatch, minilm):
 def test_validate_runs_three_sections_and_states_where_numbers_come_from(work):
     document = commands.validate("minilm-l6", TWO, silent)
     assert [name for name, _, _ in work] == ["forward", "mutants", "study"]
-    assert work[0][1] == (TWO.texts, silent)
-    assert work[1][1] == (silent,)
+    assert [given for _, given, _ in work] == [(TWO.texts, silent), (silent,), (TWO.texts, silent)]
+    assert work[0][2] == {"truncate": False}
+    assert work[2][2] == {"layers": None, "truncate": False, "punctuation": "neither"}
     assert [part.key for part in document.parts] == [
         "section",
         "rows",
         "section",
         "rows",
         "section",
+        "T",
         "verdict",
     ]
     about = document.provenance
@@ -67,13 +71,32 @@ def test_validate_runs_three_sections_and_states_where_numbers_come_from(work):
     assert exit_code(document) == 0
 
 
+def test_validate_hands_the_choices_of_the_study_on(work):
+    choice = {"layers": "0,3-5", "punctuation": "word", "truncate": True}
+    document = commands.validate("minilm-l6", TWO, silent, **choice)
+    assert work[0][2] == {"truncate": True}
+    assert work[2][2] == choice
+    assert choice.items() <= document.provenance.items()
+
+
+def test_the_T_of_a_document_is_that_of_the_texts_that_were_measured(minilm, monkeypatch):
+    monkeypatch.setattr(commands, "_load", lambda name, progress: minilm)
+    texts = Texts("a test", ("", "two words", " ", "one"))
+    choice = {"sink": "special", "weightings": "attention", "layers": "0", "truncate": False}
+    assert commands.measure("minilm-l6", texts, progress=silent, **choice).provenance["T"] == [4, 3]
+    document = commands.diff("minilm-l6", "oracle-float32", "oracle-float64", texts, silent)
+    assert document.provenance["T"] == [4, 3]
+
+
 def test_validate_without_the_reference_shows_the_rest_and_says_what_is_missing(work, monkeypatch):
-    def missing(*_):
+    def missing(*_, **__):
         raise Unavailable("torch is not installed. Install sinkscope[reference].")
 
     monkeypatch.setattr(sys.modules["validation.forward_checks"], "validate_forward", missing)
     document = commands.validate("minilm-l6", TWO, silent)
-    assert [part.key for part in document.parts if part.key != "section"] == ["not_run", "rows", "verdict"]
+    assert [part.key for part in document.parts if part.key != "section"] == [
+        *("not_run", "rows", "T", "verdict")
+    ]
     assert document.parts[0].text == "The forward pass against PyTorch"
     assert document.parts[1].text == "NOT RUN: torch is not installed. Install sinkscope[reference]."
     assert exit_code(document) == 3
@@ -156,7 +179,7 @@ def test_texts_come_from_the_caller_a_file_or_the_project(tmp_path):
     assert choose_texts(None, None).texts == SENTENCES
     found = choose_texts([], str(file))
     assert (found.source, list(found.texts)) == ("texts.txt", ["one", "two"])
-    assert found.notes[0].text == "1 blank lines of the file were skipped."
+    assert found.notes[0].text == "Skipped: 1 blank line of the file."
     with pytest.raises(InputError, match="expected one of the two; found both"):
         choose_texts(["a"], str(file))
 

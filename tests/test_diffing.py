@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from text_models import small_model
 
 from oracle import InputError, Model, load_model
 from oracle.model import Linear
-from validation.diffing import IMPLEMENTATIONS, diff, rms_ratio, validate_forward
-from validation.forward_checks import long_text, padded
+from validation.diffing import diff
+from validation.forward_checks import Agreement, choose_batch, long_text, padded, validate_forward
 from validation.report.document import Check, Note, Part, Table
-from validation.stages import AXES, runner, single, truer
+from validation.stages import AXES, DERIVED, IMPLEMENTATIONS, read_texts, runner, single, truer
 from validation.tally import Tally, bounds_for, compare_stages
 
 TEXTS = ([5, 9, 11, 3, 8], [7, 7, 2])
@@ -40,7 +42,9 @@ def memory(bert_config: dict[str, Any], bert_tensors: Callable[..., Any]) -> Mod
 
 
 def split(parts: tuple[Part, ...]) -> tuple[Table, Check, Note]:
-    table, check, note = parts
+    table, check, lengths, note = parts
+    assert isinstance(lengths, Note)
+    assert lengths.key == "T"
     assert isinstance(table, Table)
     assert isinstance(check, Check)
     assert isinstance(note, Note)
@@ -86,7 +90,7 @@ def test_a_spoilt_weight_is_found_at_its_stage_and_layer(small: Model) -> None:
     wrong = Linear(value.weight, np.concatenate([value.bias[:-1], value.bias[-1:] + 0.01]).astype(np.float32))
     table, check, note = split(diff(spoil(small, 1, value=wrong), "oracle-float64", "torch-float64", TEXTS))
     assert not check.ok
-    assert note.text.startswith("First to leave its bound: values (text 0, layer 1): outside its bound")
+    assert note.text.startswith("First to leave its bound: values (text 1, layer 1): outside its bound")
     within = {row["stage"]: row["within"] for row in table.records()}
     assert within["embeddings"]
     assert not within["values"]
@@ -101,7 +105,7 @@ def test_a_spoilt_key_bias_moves_no_row_and_is_still_found(small: Model) -> None
             spoil(small, 2, key=Linear(key.weight, key.bias + 0.5)), "oracle-float64", "torch-float64", TEXTS
         )
     )
-    assert "keys (text 0, layer 2)" in note.text
+    assert "keys (text 1, layer 2)" in note.text
 
 
 def test_a_small_mistake_passes_in_float32_and_fails_in_float64(small: Model) -> None:
@@ -140,7 +144,7 @@ def test_a_wrong_shape_dtype_nan_or_value_of_any_stage_is_rejected(stage: str, m
     }.items():
         tally = tally_of(right | {stage: wrong}, right)
         assert tally.leaving is not None
-        assert tally.leaving.startswith(f"{stage} (text 0")
+        assert tally.leaving.startswith(f"{stage} (text 1")
         assert what in tally.leaving
         assert not tally.stages[stage].within
         if what in ("shape", "NaN"):
@@ -174,6 +178,17 @@ def test_texts_without_tokens_are_skipped_and_counted(memory: Model) -> None:
     assert table.notes[0] == "texts: 1, and 2 without tokens skipped"
     with pytest.raises(InputError, match="texts: expected a text with tokens; found 1 without"):
         diff(memory, "oracle-float32", "oracle-float64", [[]])
+
+
+def test_a_text_without_a_token_of_its_own_is_skipped_everywhere() -> None:
+    model = small_model()
+    ids, skipped = read_texts(model, ["", "she saw", " ", "[SEP]"])
+    assert ([len(tokens) for tokens in ids], skipped) == ([4, 3], 2)
+    parts = diff(model, "oracle-float32", "oracle-float64", ["", "she saw"])
+    assert parts[2] == Note("T", "T (tokens of a text): 4.", (4,))
+    with pytest.raises(InputError, match="at most 31 tokens"):
+        read_texts(model, ["she " * 40])
+    assert len(read_texts(model, ["she " * 40], truncate=True)[0][0]) == 31
 
 
 def test_bad_calls_are_one_line(memory: Model) -> None:
@@ -216,22 +231,77 @@ def test_progress_is_told(memory: Model) -> None:
     assert told == [(0, 2), (1, 2), (2, 2)]
 
 
-def test_rms_ratio_is_pooled_over_arrays() -> None:
-    truth = [np.zeros(3), np.zeros((2, 2))]
-    ours = [np.array([3.0, 0, 0]), np.array([[0.0, 4], [0, 0]])]
-    theirs = [np.array([0, 0, 2.5]), np.zeros((2, 2))]
-    assert rms_ratio(ours, theirs, truth) == 2
-    assert rms_ratio(truth, theirs, truth) == 0
-    assert rms_ratio(ours, truth, truth) == math.inf
+class Side(list[Stages]):
+    """What an implementation returns for a batch; can be watched."""
 
 
-def test_rms_ratio_refuses_what_shows_nothing() -> None:
-    with pytest.raises(InputError, match="expected at least one value"):
-        rms_ratio([], [], [])
-    with pytest.raises(InputError, match="expected arrays of one shape"):
-        rms_ratio([np.zeros(2)], [np.zeros(2)], [np.zeros(3)])
-    with pytest.raises(ValueError, match="shorter"):
-        rms_ratio([np.zeros(2)], [], [np.zeros(2)])
+def fake_runs(rows: dict[str, float], watched: list[Any]) -> dict[str, Any]:
+    """Four implementations of two texts whose rows are off by a number each; `watched` sees who is alive."""
+
+    def make(name: str) -> Callable[[Any], Side]:
+        def run(_: Any) -> Side:
+            watched.append([other for other, side in alive.items() if side() is not None])
+            dtype = np.dtype(name.split("-")[1])
+            stages = {
+                stage: np.full((2, *(3,) * len(axes)), 0.25, dtype)
+                for stage, axes in AXES.items()
+                if stage not in DERIVED
+            }
+            stages["embeddings"] = stages["embeddings"][0]
+            stages["hidden_states"] = np.zeros((3, 3, 3), dtype)
+            stages["attention"][0, 1, 2, 0] += rows[name]
+            side = Side([stages, stages])
+            alive[name] = weakref.ref(side)
+            return side
+
+        return run
+
+    alive: dict[str, Any] = {}
+    return {name: make(name) for name in rows}
+
+
+OFF = {"torch-float64": 0.0, "oracle-float64": 0.0, "oracle-float32": 2**-10, "torch-float32": 2**-11}
+
+
+def test_an_agreement_holds_one_side_beside_the_truth() -> None:
+    found, watched = Agreement(), []
+    found.add(fake_runs(OFF, watched), padded([np.arange(1), np.arange(1)], 0, 1, False))
+    assert watched == [[], *[["torch-float64"]] * 3]
+    assert found.float64.texts == found.float32.texts == 2
+    assert found.lengths == {1}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "ratio"), [(2**-9, 2**-10, 2), (0, 2**-9, 0), (2**-9, 0, math.inf), (0, 0, 0)]
+)
+def test_the_rms_ratio_is_our_error_over_theirs(ours: float, theirs: float, ratio: float) -> None:
+    found = Agreement()
+    off = OFF | {"oracle-float32": ours, "torch-float32": theirs}
+    found.add(fake_runs(off, []), single([1, 2, 3]))
+    assert found.ratio == ratio
+
+
+def test_a_stage_that_one_side_lacks_is_no_agreement(memory: Model) -> None:
+    right = run(memory)
+    for stage in AXES:
+        less = {name: array for name, array in right.items() if name != stage}
+        for expected, found in ((right, less), (less, right)):
+            with pytest.raises(LookupError, match=f"oracle-float64 returned no {stage}"):
+                tally_of(found, expected)
+    assert set(Tally("oracle-float64", "torch-float64").stages) == set(AXES) - set(DERIVED)
+
+
+def test_a_padded_batch_is_bounded_and_has_all_lengths() -> None:
+    assert choose_batch([5, 3, 9]) == [0, 1, 2]
+    assert choose_batch([600]) == [0]
+    assert choose_batch([510, 500, 509]) == [1]
+    many = choose_batch(list(range(10, 500)))
+    assert (len(many), many[0], many[-1]) == (16, 0, 52)
+    for lengths in ([128] * 8, [300, 20, 20, 181], list(range(100, 200)), [62] * 40):
+        chosen = choose_batch(lengths)
+        assert 2 <= len(chosen) <= 16
+        assert chosen == sorted(set(chosen))
+        assert len(chosen) * (max(lengths[place] for place in chosen) + 2) ** 2 <= 16 * 64**2
 
 
 def test_long_text_repeats_the_content_between_the_first_and_last_token() -> None:
@@ -267,6 +337,19 @@ def test_validate_forward_passes_and_shows_every_case(small: Model) -> None:
         for case in ("each-text", "long-text", "padded-batch", "random-weights")
     )
     assert all(0 < row["rms_ratio"] < 10 for row in rows[1::2])
+
+
+def test_validate_forward_says_which_texts_were_batched(small: Model) -> None:
+    texts = [[1 + number] * (number + 2) for number in range(20)]
+    table = validate_forward(small, texts, draws=0)[0]
+    assert isinstance(table, Table)
+    assert {row["texts"] for row in table.records() if row["case"] == "padded batch"} == {32}
+    (note,) = [note for note in table.notes if note.startswith("padded batch: ")]
+    assert "16 of 20 texts with tokens, chosen by length" in note
+    assert "(numbers 1, 2, 4, 5, " in note
+    few = validate_forward(small, texts[:3], draws=0)[0]
+    assert isinstance(few, Table)
+    assert any(note.startswith("padded batch: all 3 texts, ") for note in few.notes)
 
 
 def test_validate_forward_fails_on_a_mistake(small: Model) -> None:

@@ -1,11 +1,15 @@
 """The headline counts what it says that it counts."""
 
+import time
+
 import numpy as np
 import pytest
 from text_models import by_key, width
 
 from validation.headline import (
     Summary,
+    _heads,
+    head_table,
     headline_tables,
     layer_numbers,
     layer_words,
@@ -85,13 +89,43 @@ def test_head_summed_stands_beside_them_with_its_note():
     parts = by_key(headline_tables(table, summed, ["attention"]))
     assert list(parts) == ["headline", "headline_attention", f"headline_{HEAD_SUMMED}"]
     record = parts["headline"].records()[1]
-    assert (record["weighting"], record["rows"], record["median"], record["worse"]) == (
-        "head-summed",
-        4,
-        0.5,
-        None,
-    )
+    assert (record["weighting"], record["rows"], record["median"]) == ("head-summed", 4, 0.5)
+    assert "worse" not in record  # neither of the two has an r, so that there is no column for it
+    assert not any("‖v‖" in note or "r:" in note for note in parts["headline"].notes)
     assert any("pools the heads" in note for note in parts["headline"].notes)
+
+
+def test_r_is_explained_where_it_is_shown():
+    table = table_of([0.2, 0.6], [3, 1, 1])
+    assert any(note.startswith("r: the attention-weighted mean") for note in headline_tables(table)[0].notes)
+    alone = headline_tables(table, weightings=["attention"])
+    assert not any("r:" in note for part in alone for note in part.notes)
+    assert not any(column.key == "worse" for part in alone for column in part.columns)
+
+
+def test_tables_say_which_queries_count():
+    table = table_of([0.2], [3, 1, 1])
+    assert all("content queries of all heads" in part.title for part in headline_tables(table))
+    assert all("all real queries of all" in part.title for part in headline_tables(table, queries="all"))
+    selection = by_key(row_notes(table, min_content_keys=5))["selection"].text
+    assert "content queries (real tokens that are no sink)" in selection
+    assert "at least 5 content keys" in selection
+    assert "depends on the sink set" in selection
+
+
+def test_medians_of_every_head_by_hand_for_json_alone():
+    rows = np.array([[[[w, 1 - w, 0]] * 3 for w in (0.2, 0.6)], [[[w, 1 - w, 0]] * 3 for w in (0.8, 0.1)]])
+    table = tabulate(rows, SINKS, ALL, {"value_norm": np.ones((2, 2, 3))})
+    heads = head_table(table, ["attention"])
+    assert not heads.shown
+    assert [tuple(record.values()) for record in heads.records()] == [
+        (0, 0, 0.2),
+        (0, 1, 0.6),
+        (1, 0, 0.8),
+        (1, 1, 0.1),
+    ]
+    assert list(head_table(table, ["value_norm"]).records()[0]) == ["layer", "head", "median_value_norm"]
+    assert head_table(join_tables([]), ["attention"]).rows == ()
 
 
 def test_undefined_rows_are_left_out_of_the_headline_and_counted():
@@ -123,7 +157,7 @@ def test_every_length_is_named():
     assert "3, 5, in 2 texts" in notes["T"].text
     assert "compare equal T only" in notes["T"].text
     assert headline_tables(table)[0].title.endswith("T 3-5")
-    assert "Rows: 6 of 1 heads." in notes["rows"].text
+    assert "Rows: 6 of 1 head." in notes["rows"].text
 
 
 def test_tables_fit_80_columns():
@@ -134,3 +168,21 @@ def test_tables_fit_80_columns():
     many = join_tables([table] * 500)
     assert len(many) == 144_000
     assert all(width(part) <= 80 for part in headline_tables(many))
+
+
+def test_heads_with_rows_are_told_apart_from_pooled_ones():
+    rows = np.full((3, 2, 3, 3), 1 / 3)
+    table = tabulate(rows, SINKS, ALL, {}, layers=[0, 2])
+    pooled = tabulate_head_summed(rows, np.ones((3, 3, 2, 2)), SINKS, ALL, layers=[0, 2])
+    assert _heads(table) == [(0, 0), (0, 1), (2, 0), (2, 1)]
+    assert _heads(pooled) == [(0, -1), (2, -1)]
+
+
+@pytest.mark.timing
+def test_the_heads_of_a_million_rows_are_counted_at_once():
+    rows = np.full((4, 16, 160, 160), 1 / 160)
+    table = tabulate(rows, np.arange(160) == 0, np.ones((160, 160), bool), {})
+    many = join_tables([table] * 100)
+    start = time.perf_counter()
+    assert len(_heads(many)) == 64
+    assert time.perf_counter() - start < 0.5

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from oracle_models import CLS, SEP, UNK, letter_tokenizer, random_model
 from wording import refused
 
 from oracle import InputTypeError
 from oracle.inputs import check_length, check_mask, check_token_types, read_tokens
+
+torch = pytest.importorskip("torch", reason='tensors need pip install "sinkscope[reference]"')
 
 LAST = 60
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import time
 
 import naive
 import numpy as np
 import pytest
-import torch
 from oracle_models import CLS, PAD, SEP, random_model, random_rows
 from wording import refused
 
@@ -23,6 +23,8 @@ from oracle import (
     weighted_rows,
 )
 from oracle.trace import KEEP_ALL
+
+torch = pytest.importorskip("torch", reason='tensors need pip install "sinkscope[reference]"')
 
 LAYERS, HEADS, QUERIES, KEYS = 2, 3, 5, 7
 EPS = float(np.finfo(np.float64).eps)
@@ -223,6 +225,37 @@ def test_a_single_row_of_weights_needs_a_query_axis():
         weight_share([0.5, 0.5], [1, 0])
 
 
+@pytest.mark.parametrize("wrong", [np.nan, -1.0, np.inf, 1e308])
+def test_a_norm_that_no_query_sees_does_not_matter(attention, norm, wrong):
+    seen = np.ones((QUERIES, KEYS), bool)
+    seen[:, 5:] = False
+    expected = [
+        measure(closed(attention, seen), SINKS, norm, seen) for measure in (sink_share, norm_odds_ratio)
+    ]
+    norm[..., 5:] = wrong
+    for visible in (seen, seen[0], seen[None].astype(int), oracle.KeyRange([0] * QUERIES, [5] * QUERIES)):
+        for measure, share in zip((sink_share, norm_odds_ratio), expected, strict=True):
+            np.testing.assert_array_equal(measure(closed(attention, seen), SINKS, norm, visible), share)
+        found = oracle.row_measures(closed(attention, seen), SINKS, {"value_norm": norm}, visible)
+        np.testing.assert_array_equal(found.shares["value_norm"], expected[0])
+        assert (weighted_rows(closed(attention, seen), norm, visible)[..., 5:] == 0).all()
+
+
+def test_a_norm_that_one_query_sees_is_judged(attention, norm):
+    seen = np.zeros((LAYERS, HEADS, QUERIES, KEYS), bool)
+    seen[..., :5] = True
+    seen[1, 2, 3, 6] = True
+    norm[..., 6] = np.nan
+    with refused("norm", "nan at index (1, 2, 6)"):
+        sink_share(closed(attention, seen), SINKS, norm, seen)
+    with refused("norm", "nan at index (0, 6)"):
+        sink_share(closed(attention, seen), SINKS, norm[:, :1][1], seen)  # one norm for all matrices
+    with refused("norm", "nan at index (6,)"):
+        sink_share(closed(attention, seen), SINKS, norm[0, 0], seen)
+    norm[1, 2, 6] = 1
+    assert not np.isnan(sink_share(closed(attention, seen), SINKS, norm, seen)).any()
+
+
 def test_errors_name_their_argument(attention, norm):
     for measure in (sink_share, norm_odds_ratio):
         with refused("attention", "a sum of 0.5"):
@@ -395,6 +428,25 @@ def test_one_head_summed_is_the_weighted_row():
     np.testing.assert_allclose(summed, weighted, rtol=1e-12)
 
 
+def test_the_head_summed_norm_sees_what_is_visible(rng, attention, visible):
+    vectors = rng.standard_normal((LAYERS, HEADS, KEYS, 11))
+    gram = np.einsum("lhkd,lgkd->lkhg", vectors, vectors)
+    visible[:, 6] = False
+    expected = head_summed_norm(closed(attention, visible), gram)
+    gram[:, 6] = np.nan
+    garbage = np.where(visible, closed(attention, visible), np.nan)
+    for seen in (visible, np.broadcast_to(visible, attention.shape), visible[None].astype(int)):
+        np.testing.assert_allclose(head_summed_norm(garbage, gram, seen), expected, rtol=1e-14)
+    nobody = visible.copy()
+    nobody[2] = False
+    assert np.isnan(head_summed_norm(garbage, gram, nobody)[:, 2]).all()
+    with refused("gram", "nan at index (0, 6, 0, 0)"):
+        head_summed_norm(attention, gram)
+    visible[4, 6] = True
+    with refused("gram", "nan at index (0, 6, 0, 0)"):
+        head_summed_norm(closed(attention, visible), gram, visible)
+
+
 def test_heads_that_cancel_are_clamped_at_zero():
     rows = np.array([[[0.1, 0.9]], [[0.1, 0.9]], [[0.1, 0.9]]])
     vector = np.array([1.1, 0.3, 0.7])
@@ -517,6 +569,70 @@ def test_undeclared_sinks_take_one_text(attention):
         undeclared_sinks(attention[0], SINKS)
 
 
+@pytest.mark.parametrize("broken_head", [0, 1])
+def test_a_row_without_mass_in_one_head_hides_no_sink(broken_head):
+    rows = np.zeros((2, 2, 20, 20))
+    rows[..., 5] = 1
+    rows[0, broken_head, 6:] = 0  # every later query of one head of one layer
+    rows[1, broken_head, 10] = 0
+    found = undeclared_sinks(rows, np.zeros(20, bool))
+    assert found == []  # fourteen later queries
+    rows = np.pad(rows, ((0, 0), (0, 0), (0, 2), (0, 0)))
+    rows = np.pad(rows, ((0, 0), (0, 0), (0, 0), (0, 2)))
+    rows[:, :, 20:, 5] = 1
+    rows[0, broken_head, 6:] = 0
+    assert undeclared_sinks(rows, np.zeros(22, bool)) == [(0, 5, 1.0), (1, 5, 1.0)]
+
+
+def test_undeclared_sinks_average_over_the_rows_that_there_are():
+    rows = np.zeros((1, 2, 20, 20))
+    rows[0, 0, :, 0], rows[0, 0, :, 19] = 0.5, 0.5
+    rows[0, 1, :, 0], rows[0, 1, :, 19] = 0.2, 0.8
+    rows[0, 1, 4:] = 0
+    ((layer, key, weight),) = undeclared_sinks(rows, np.zeros(20, bool))
+    assert (layer, key) == (0, 0)
+    assert weight == pytest.approx((19 * 0.5 + 3 * 0.2) / 22)
+    rows[0, :, 4] = 0  # no head has this query: eighteen are left
+    assert len(undeclared_sinks(rows, np.zeros(20, bool))) == 1
+    rows[0, :, 5:8] = 0
+    assert undeclared_sinks(rows, np.zeros(20, bool)) == []
+
+
+def test_a_layer_is_judged_by_itself(rng):
+    rows = random_rows(rng, 3, 2, 24, 24)
+    rows[:, :, :, 3] = rows[:, :, :, 3] + 2
+    rows /= rows.sum(axis=-1, keepdims=True)
+    rows[0, 1, 9:] = 0
+    rows[1, :, 6] = 0
+    sinks = np.zeros((3, 1, 1, 24), bool)
+    sinks[2, ..., 3] = True
+    together = undeclared_sinks(rows, sinks)
+    alone = [
+        (layer, key, weight)
+        for layer in range(3)
+        for _, key, weight in undeclared_sinks(rows[layer : layer + 1], sinks[layer : layer + 1])
+    ]
+    assert sorted(together) == sorted(alone)
+    assert {item[:2] for item in together} == {(0, 3), (1, 3)}
+
+
+def test_undeclared_sinks_do_not_walk_over_single_keys(rng):
+    """The calls that are made do not become more with the length of the text."""
+
+    def calls_for(count):
+        rows, calls = random_rows(rng, 1, 2, count, count), []
+        sys.setprofile(lambda frame, event, argument: calls.append(event) if "call" in event else None)
+        try:
+            undeclared_sinks(rows, np.zeros(count, bool))
+        finally:
+            sys.setprofile(None)
+        return len(calls)
+
+    calls_for(20)
+    assert 20 < calls_for(160) < calls_for(20) + 50  # and 140 more keys
+
+
+@pytest.mark.timing
 def test_undeclared_sinks_are_quick_on_a_long_text(rng):
     rows = random_rows(rng, 2, 12, 512, 512)
     sinks = np.zeros(512, bool)

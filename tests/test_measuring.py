@@ -13,7 +13,7 @@ from validation.gathering import gather
 from validation.measuring import measure, measure_arrays
 from validation.report.document import Check, Note, Table
 from validation.table import WEIGHTINGS
-from validation.texts import SENTENCES
+from validation.texts import SENTENCES, read_texts
 
 TEXTS = ["The doctor saw the nurse.", "A donkey sleeps!", "She walks"]
 
@@ -37,6 +37,7 @@ def test_a_report_has_everything_in_it(model):
     assert list(tables) == [
         "headline",
         *(f"headline_{name}" for name in (*WEIGHTINGS, "head_summed_norm")),
+        "heads",
         "value_norm_ratio",
     ]
     notes = by_key(part for part in parts if isinstance(part, Note))
@@ -52,9 +53,11 @@ def test_a_report_has_everything_in_it(model):
 def test_the_numbers_are_the_oracles(model):
     records = table_parts(measure(model, TEXTS, engine="oracle"))["headline"].records()
     fast = table_parts(measure(model, TEXTS))["headline"].records()
-    for one, other in zip(map(dict, records), fast, strict=True):
-        assert one.pop("weighting") == other.pop("weighting")
-        assert one == pytest.approx(other, rel=1e-5, abs=1e-6)
+    for one, other in zip(records, fast, strict=True):
+        assert list(one) == list(other)
+        for name, value in one.items():
+            exact = value is None or isinstance(value, str)
+            assert other[name] == (value if exact else pytest.approx(value, rel=1e-5, abs=1e-6)), name
     traces = [oracle.forward(model, text, keep=oracle.trace.KEEP_ALL) for text in TEXTS]
     for record, name in zip(records, WEIGHTINGS, strict=False):
         shares = np.concatenate(
@@ -83,7 +86,7 @@ def test_the_numbers_are_the_oracles(model):
 def test_weightings_layers_sink_and_queries_are_choices(model):
     parts = measure(model, TEXTS[0], weightings="value_norm", layers="1", sink="first", queries="all")
     tables = table_parts(parts)
-    assert list(tables) == ["headline", "headline_value_norm", "value_norm_ratio"]
+    assert list(tables) == ["headline", "headline_value_norm", "heads", "value_norm_ratio"]
     assert [record["layer"] for record in tables["headline_value_norm"].records()] == [1]
     assert tables["headline"].records()[0]["rows"] == 3 * 8
     assert {record["token"] for record in tables["value_norm_ratio"].records()} == {"first token"}
@@ -158,6 +161,74 @@ def test_random_rows_are_verified_on_request(model, engine, monkeypatch):
     assert not check.ok
 
 
+def test_what_is_cut_is_said(model):
+    long = " ".join(["doctor"] * 40)
+    assert texts_of(measure(model, ["nurse", long], truncate=True), "cut") == ["1 text cut: 42 -> 31 tokens."]
+    parts = measure(model, [long] * 9, truncate=True)
+    assert parts[0].text == "9 texts cut: 42, 42, 42, 42, 42, 42, 42, 42, ... -> 31 tokens."
+    assert texts_of(measure(model, ["nurse"], truncate=True), "cut") == []
+
+
+def test_a_text_without_the_token_has_no_visible_sink_and_is_counted(model):
+    parts = measure(model, ["the doctor", "the nurse"], sink="token:doctor")
+    assert "In 1 of 2 texts no sink is visible" in texts_of(parts, "sinks")[0]
+    # 3 queries of the first text ([CLS], the, [SEP]) and all 4 of the second, in 2 layers of 3 heads
+    assert "Rows: 42" in texts_of(parts, "rows")[0]
+    assert "no visible sink (share 0, no r): 24" in texts_of(parts, "undefined")[0]
+    with pytest.raises(
+        InputError, match="sink: expected a token that a text has; found no token spelled 'x'"
+    ):
+        measure(model, ["the doctor", "the nurse"], sink="token:x")
+    arrays = {
+        "attention": np.full((2, 1, 1, 3, 3), 1 / 3),
+        "tokens": [["a", "b", "c"], ["a", "d", "c"]],
+    }
+    options = {"layout": "batch layer head query key"}
+    found = measure_arrays(arrays, sink="token:b", **options)
+    assert "In 1 of 2 texts no sink is visible" in texts_of(found, "sinks")[0]
+    with pytest.raises(InputError, match="no token spelled 'x' in 2 texts"):
+        measure_arrays(arrays, sink="token:x", **options)
+
+
+def test_without_a_sink_shares_are_zero_by_choice(model):
+    assert "by choice, so every share is 0" in texts_of(measure(model, TEXTS, sink="none"), "sinks")[0]
+
+
+def test_tokens_that_the_vocabulary_lacks_are_counted(model):
+    assert texts_of(measure(model, ["the doctor"]), "unknown") == []
+    found = texts_of(measure(model, ["the \N{SNOWMAN} doctor", "\N{SNOWMAN}"]), "unknown")
+    assert found == ["Tokens that the vocabulary lacks ([UNK]): 2."]
+
+
+def test_errors_name_the_line_of_a_file(model, tmp_path):
+    (tmp_path / "texts.txt").write_text("The doctor saw the nurse.\n\n\nShe walks\n")
+    texts = read_texts(tmp_path / "texts.txt")
+    with pytest.raises(
+        InputError, match=r"text 2 of 2, line 4 of the file \('She walks'\): sink: expected pos"
+    ):
+        measure(model, texts, sink="7")
+
+
+def test_rows_that_are_all_left_out_are_refused():
+    rows = np.tri(6) / np.tri(6).sum(axis=1, keepdims=True)
+    with pytest.raises(
+        InputError, match="see at least 8 content keys; found at most 5 in the longest text"
+    ) as at:
+        measure_arrays(np.broadcast_to(rows, (1, 2, 6, 6)), sink="first")
+    assert "all 10 are left out" in str(at.value)
+    assert measure_arrays(np.broadcast_to(rows, (1, 2, 6, 6)), sink="first", min_content_keys=5)
+
+
+def test_a_warning_stands_above_the_numbers():
+    batch = np.full((2, 1, 3, 3), 1 / 3)
+    batch[1] = [0.5, 0.5, 0]
+    first = measure_arrays(batch, sink="first")[0]
+    assert first.key == "warning"
+    assert first.text.startswith("WARNING: ")
+    parts = measure_arrays(batch, sink="first", layout="batch head query key")
+    assert texts_of(parts, "warning") == []
+
+
 def test_progress_is_told(model):
     calls = []
     measure(model, TEXTS, progress=lambda *call: calls.append(call))
@@ -196,16 +267,17 @@ def test_arrays_give_what_their_model_gives(model, tmp_path):
 def test_arrays_without_norms_have_one_weighting():
     parts = measure_arrays(np.full((2, 3, 5, 5), 0.2, np.float16), sink="0")
     tables = table_parts(parts)
-    assert list(tables) == ["headline", "headline_attention"]
+    assert list(tables) == ["headline", "headline_attention", "heads"]
     assert tables["headline"].records()[0]["median"] == pytest.approx(0.2, abs=1e-15)
-    assert texts_of(parts, "closed") == ["Rows closed to sum to one: 30; without mass: 0."]
+    (closed,) = [text for text in texts_of(parts, "arrays") if "closed" in text]
+    assert closed == "rows closed to sum to one: 30, the largest deviation 2.4e-04"
     with pytest.raises(InputError, match="weighting: expected names from attention; found 'value_norm'"):
         measure_arrays(np.full((2, 3, 5, 5), 0.2), sink="0", weightings="value_norm")
 
 
 def test_rows_without_mass_are_undefined_and_counted():
     parts = measure_arrays([[[[0.5, 0.5, 0], [0, 0, 0], [0, 0.5, 0.5]]]], sink="0", layers="0")
-    assert texts_of(parts, "closed") == ["Rows closed to sum to one: 0; without mass: 1."]
+    assert "rows without mass, undefined: 1" in texts_of(parts, "arrays")
     assert "no mass at all (undefined, left out): 1" in texts_of(parts, "undefined")[0]
     assert table_parts(parts)["headline"].records()[0]["rows"] == 1
 
@@ -214,7 +286,7 @@ def test_causal_arrays_start_late_and_say_so():
     rows = np.tri(12) / np.tri(12).sum(axis=1, keepdims=True)
     parts = measure_arrays(np.broadcast_to(rows, (1, 2, 12, 12)), sink="first")
     assert "taken as causal" in " ".join(texts_of(parts, "arrays"))
-    assert "14 causal rows with too few content keys left out" in texts_of(parts, "rows")[0]
+    assert "14 causal rows with fewer than 8 content keys left out" in texts_of(parts, "rows")[0]
     assert table_parts(parts)["headline"].records()[0]["rows"] == 8
     early = measure_arrays(np.broadcast_to(rows, (1, 2, 12, 12)), sink="first", min_content_keys=1)
     assert table_parts(early)["headline"].records()[0]["rows"] == 22

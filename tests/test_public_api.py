@@ -207,6 +207,7 @@ def test_the_doors_of_the_oracle():
         "load_model",
         "merge_words",
         "norm_odds_ratio",
+        "open_merged_rows",
         "open_rows",
         "read_attention",
         "row_measures",

@@ -12,7 +12,7 @@ import pytest
 
 from oracle import InputError, Unavailable, load_model
 from validation.compare import compare
-from validation.forward_checks import Agreement, padded, random_batches, rms_ratio
+from validation.forward_checks import Agreement, padded, random_batches
 from validation.reference import STAGES, Reference, random_bert, torch_threads
 from validation.stages import runner, single
 from validation.tally import Tally
@@ -72,20 +72,13 @@ def test_oracle_agrees_with_transformers_at_every_stage_in_float64(name: str, tm
 
 def test_float32_error_is_at_most_twice_pytorchs_over_twenty_draws(tmp_path: Path) -> None:
     found = Agreement()
-    ours, theirs, truth = [], [], []
     for seed in range(20):
         config = list(CONFIGS.values())[seed % 2]
         model = load_model(random_bert(tmp_path / str(seed), seed, **config))
         runs = {name: runner(model, name) for name in FOUR}
         for batch in random_batches(seed, model.config.vocab_size):
             found.add(runs, batch)
-        alone = single(np.arange(31))
-        rows = {name: run(alone)[0]["attention"] for name, run in runs.items()}
-        ours.append(rows["oracle-float32"])
-        theirs.append(rows["torch-float32"])
-        truth.append(rows["torch-float64"])
     assert 0 < found.ratio <= 2
-    assert 0 < rms_ratio(ours, theirs, truth) <= 2
 
 
 def test_random_models_have_peaks_and_redrawn_biases(small: Path) -> None:

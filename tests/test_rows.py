@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import ml_dtypes
 import numpy as np
 import pytest
-import torch
 from oracle_models import random_rows
 from wording import refused
 
 from oracle import InputTypeError
-from oracle._checks import ROW_SUM_SLACK, check_norm, check_norm_values, row_place
+from oracle._checks import ROW_SUM_SLACK, check_norm, check_norm_values, first_place, row_place, seen_keys
 from oracle._results import KeyRange
 from oracle.rows import check_rows, check_sinks, check_visible, check_weights
+
+torch = pytest.importorskip("torch", reason='tensors need pip install "sinkscope[reference]"')
 
 
 @pytest.fixture
@@ -83,6 +86,39 @@ def test_rows_within_a_hundredth_of_one_are_closed():
 def test_other_sums_are_refused(total):
     with refused("attention", "0.01", f"{total:.6g}", "query 1", "eval mode"):
         check_rows([[0.5, 0.5], [total / 2, total / 2]])
+
+
+@pytest.mark.parametrize("total", [1 - ROW_SUM_SLACK, 1 + ROW_SUM_SLACK])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "longdouble", ml_dtypes.bfloat16])
+def test_rows_at_the_edge_are_closed_whatever_their_rounding(rng, total, dtype):
+    rows = (random_rows(rng, 400, 9) * total).astype(dtype)
+    sums = np.abs(rows.astype(np.longdouble).sum(axis=-1) - 1)
+    assert (sums > np.longdouble(ROW_SUM_SLACK)).any()  # some are beyond, by rounding alone
+    np.testing.assert_allclose(check_rows(rows).sum(axis=-1), 1, rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("total", [1 - ROW_SUM_SLACK - 1e-6, 1 + ROW_SUM_SLACK + 1e-6])
+def test_rows_just_beyond_the_edge_are_refused(rng, total, dtype):
+    with refused("attention", "within 0.01"):
+        check_rows((random_rows(rng, 4, 9) * total).astype(dtype))
+
+
+def test_the_place_of_a_wrong_weight_costs_no_list_of_all():
+    rows = np.full((1000, 1000), -1.0)
+    tracemalloc.start()
+    try:
+        with refused("attention", "-1.0 at query 0, key 0 (1000000 in all)"):
+            check_rows(rows)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8_000_000
+
+
+@pytest.mark.parametrize("wrong", [[[False, True], [True, True]], [[True, False], [False, False]]])
+def test_the_first_place_is_that_of_the_first_true(wrong):
+    assert first_place(np.array(wrong)) == tuple(np.argwhere(wrong)[0])
 
 
 def test_the_worst_row_is_named(rng):
@@ -167,6 +203,17 @@ def test_a_range_of_keys_is_the_mask_it_stands_for():
     assert check_visible(KeyRange([3], [1]), np.zeros((1, 5))).sum() == 0
     assert check_visible(KeyRange([], []), np.zeros((0, 5))).shape == (0, 5)
     assert check_visible(KeyRange([0, 0], [0, 0]), np.zeros((2, 0))).shape == (2, 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_keys_that_are_seen_are_those_of_the_mask(seed):
+    rng = np.random.default_rng(seed)
+    ranged = KeyRange(*rng.integers(0, 10, (2, 3)))  # some are empty, some end before they begin
+    mask = check_visible(ranged, np.zeros((3, 9)))
+    np.testing.assert_array_equal(seen_keys(ranged, (3, 9)), mask.any(axis=0))
+    np.testing.assert_array_equal(seen_keys(mask, (2, 3, 9)), mask.any(axis=0))
+    np.testing.assert_array_equal(seen_keys(mask[0], (2, 3, 9)), mask[0])
+    assert not seen_keys(mask[0], (0, 9)).any()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -16,6 +17,7 @@ import typer
 
 from oracle import InputError, Unavailable
 from oracle._checks import InputTypeError
+from validation.cli import main
 from validation.report.document import Check, Document, Note
 from validation.running import BUG, guarded, run
 
@@ -57,12 +59,35 @@ def test_an_error_of_ours_keeps_its_traceback_and_is_no_failed_check(capsys):
 
 
 @pytest.mark.parametrize(
-    ("ending", "code"),
-    [(SystemExit(1), 0), (SystemExit(2), 2), (SystemExit("words"), 0), (BrokenPipeError(), 0)],
+    ("ending", "code", "said"),
+    [
+        (SystemExit(), 0, ""),
+        (SystemExit(0), 0, ""),
+        (SystemExit(1), 1, ""),
+        (SystemExit(2), 2, ""),
+        (SystemExit("some words"), 1, "sinkscope: some words\n"),
+    ],
 )
-def test_a_reader_who_leaves_is_no_error(capsys, ending, code):
+def test_the_code_of_an_exit_is_handed_on(capsys, ending, code, said):
     assert guarded(raising(ending)) == code
-    assert capsys.readouterr() == ("", "")
+    assert capsys.readouterr() == ("", said)
+
+
+def test_a_pipe_that_breaks_during_the_work_is_an_error_of_ours(capsys):
+    assert guarded(raising(BrokenPipeError())) == BUG
+    assert capsys.readouterr().err.startswith("Traceback")
+    application = typer.Typer()
+    application.command()(lambda: run(None, lambda tell: raising(BrokenPipeError())()))
+    command = typer.main.get_command(application)
+    assert guarded(lambda: command.main(args=[], standalone_mode=False)) == BUG
+    assert "a pipe broke during the work" in capsys.readouterr().err
+
+
+def test_help_for_a_reader_who_has_left_is_no_error(tmp_path, monkeypatch):
+    with open(tmp_path / "stdout", "w") as file:
+        monkeypatch.setattr(sys, "stdout", Failing(BrokenPipeError(errno.EPIPE, "gone"), file.fileno()))
+        assert main(["--help"]) == 0
+        monkeypatch.undo()
 
 
 @pytest.mark.parametrize(("result", "code"), [(0, 0), (1, 1), (3, 3), (None, 0)])

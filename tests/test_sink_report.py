@@ -42,7 +42,7 @@ def test_a_text_of_special_tokens_only_has_no_ratio_and_is_counted():
     add(report, np.ones((2, 1, 4)), sinks=np.ones(4, bool))
     (table,) = report.ratio_tables()
     assert all(row["n"] == 0 and np.isnan(row["median"]) for row in table.records())
-    assert table.notes == ("8 values of texts without content are undefined and left out",)
+    assert table.notes == ("8 values of texts without content left out as undefined",)
 
 
 def test_without_norms_or_sinks_there_is_no_ratio_table():
@@ -52,7 +52,7 @@ def test_without_norms_or_sinks_there_is_no_ratio_table():
     report = SinkReport("none")
     add(report, np.ones((2, 1, 4)), sinks=np.zeros(4, bool))
     assert report.ratio_tables() == ()
-    assert "Sink set (none): no key at all" in report.note().text
+    assert "Sink set (none): no key, by choice, so every share is 0." in report.note().text
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_texts_without_a_sink_are_counted():
     report = SinkReport("token:b")
     add(report, sinks=np.arange(4) == 2)
     add(report, sinks=np.zeros(4, bool), text=1)
-    assert "1 of 2 texts have none." in report.note().text
+    assert "In 1 of 2 texts no sink is visible (share 0, no r)." in report.note().text
 
 
 def test_padding_is_no_sink():
@@ -132,7 +132,7 @@ def test_declared_or_light_keys_are_not_reported():
     for parts in (undeclared(heavy(2, 0.4), sinks=np.arange(20) == 2), undeclared(heavy(2, 0.29))):
         note = parts["undeclared"]
         assert isinstance(note, Note)
-        assert "none in the 1 of 1 texts" in note.text
+        assert "none in the 1 of 1 text with at least 16 later rows" in note.text
 
 
 def test_short_texts_are_said_to_be_untested():

@@ -59,12 +59,8 @@ def test_rows_stand_in_the_order_layer_head_query():
         np.testing.assert_array_equal(table.shares[name], share[:, :, 1:4].ravel())
     for name, ratio in ratios.items():
         np.testing.assert_array_equal(table.ratios[name], ratio[:, :, 1:4].ravel())
-    assert list(table.columns()) == [
-        *("text", "layer", "head", "query", "n_tokens"),
-        *("share_attention", "share_value_norm", "share_transformed_norm", "r_value_norm"),
-        *("r_transformed_norm", "no_sink", "no_mass", "zero_content", "thin_content"),
-    ]
-    assert {len(column) for column in table.columns().values()} == {18}
+    columns = [*table.shares.values(), *table.ratios.values(), table.no_sink, table.no_mass, table.text]
+    assert {len(column) for column in columns} == {len(table)} == {18}
 
 
 def test_chosen_layers_keep_their_numbers():
@@ -214,4 +210,6 @@ def test_joining():
     assert both.shares["attention"] == pytest.approx([0.4] * 3 + [0.6] * 3)
     assert set(both.ratios) == {"value_norm"}
     assert both.lengths() == [4]
+    assert both.text_lengths() == [4, 4]
+    assert join_tables([]).text_lengths() == []
     assert len(join_tables([])) == 0

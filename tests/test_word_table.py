@@ -55,6 +55,7 @@ def test_shares_of_all_weightings_are_read_on_the_head_that_attention_opens():
     assert words.same_head("value_norm", (0,)) == 2
     found = words.summary("value_norm", (0,))
     assert (found.rows, found.worse, found.above_half) == (2, 0, 0)
+    assert found.with_r == 1  # the row of "walks" has no sink mass, and so no r
     assert words.summary("attention", (0,)).above_half == 1
     assert words.summary("attention", (0,)).worse is None
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import math
+import time
 
 import naive
 import numpy as np
 import pytest
-import torch
 from oracle_models import letter_tokenizer, random_model, random_rows
 from wording import refused
 
@@ -15,10 +15,13 @@ from oracle import (
     forward,
     group_words,
     merge_words,
+    open_merged_rows,
     open_rows,
     sink_share,
     weighted_rows,
 )
+
+torch = pytest.importorskip("torch", reason='tensors need pip install "sinkscope[reference]"')
 
 
 @pytest.fixture(scope="module")
@@ -298,6 +301,57 @@ def test_opened_rows_against_the_definition(model, layers):
     assert_opened(opened, opened_by_hand(weights, units, layers))
     assert ((opened.link_weight > 0) & (opened.link_weight <= 1)).all()
     assert (opened.link_mass <= opened.link_weight).all()
+
+
+def merged_of(model, text):
+    trace = forward(model, text)
+    norms = {"attention": None, "value_norm": trace.value_norm}
+    weights = {name: weighted_rows(trace.attention, norm) for name, norm in norms.items()}
+    units = group_words(trace)
+    return weights, {n: merge_words(w, [u.tokens for u in units]) for n, w in weights.items()}, units
+
+
+def test_merged_rows_open_as_those_of_pieces_do(model):
+    """The same bits; `layers` are the names of what stands on the first axis."""
+    weights, merged, units = merged_of(model, "The nurse, she can't go!")
+    whole, one = open_rows(weights, units, [0, 1]), open_rows(weights, units, [1])
+    for opened, wanted, shift in (
+        (open_merged_rows(merged, units, [4, 7]), whole, np.array([4, 7])),
+        (open_merged_rows({n: w[1:] for n, w in merged.items()}, units, [1]), one, np.arange(2)),
+    ):
+        assert (opened.words, opened.links, opened.undefined) == (
+            wanted.words,
+            wanted.links,
+            wanted.undefined,
+        )
+        np.testing.assert_array_equal(opened.link_weight, wanted.link_weight)
+        np.testing.assert_array_equal(opened.link_mass, wanted.link_mass)
+        for name in merged:
+            np.testing.assert_array_equal(opened.shares[name], wanted.shares[name])
+            np.testing.assert_array_equal(opened.heads[name][:, 0], shift[wanted.heads[name][:, 0]])
+            np.testing.assert_array_equal(opened.heads[name][:, 1], wanted.heads[name][:, 1])
+
+
+def test_merged_rows_that_do_not_fit_are_refused(model):
+    _, merged, units = merged_of(model, "The nurse")
+    with refused("merged", "(2 layers, head, 4 units, 4 units)", "found attention (2, 3, 3, 4)"):
+        open_merged_rows({"attention": merged["attention"][:, :, 1:]}, units, [0, 1])
+    with refused("merged", "(1 layers, head,"):
+        open_merged_rows(merged, units, [0])
+    with refused("merged", 'an entry "attention"', "found value_norm"):
+        open_merged_rows({"value_norm": merged["value_norm"]}, units, [0, 1])
+    with refused("layers", "rising", "[1, 0]"):
+        open_merged_rows(merged, units, [1, 0])
+
+
+@pytest.mark.timing
+def test_a_long_text_opens_in_a_moment(model):
+    rng = np.random.default_rng(3)
+    rows = random_rows(rng, 1, 12, 500, 500)
+    units = [Unit(str(place), "word" if place else "sink", (place,)) for place in range(500)]
+    start = time.perf_counter()
+    open_merged_rows({"attention": rows}, units, [0])
+    assert time.perf_counter() - start < 0.5
 
 
 def test_the_share_of_a_row_is_that_of_its_head_when_words_are_single_tokens(model):

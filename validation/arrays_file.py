@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from oracle._checks import as_array, at_least_float64, reject
 from oracle.arrays import AttentionArrays, read_attention
 from oracle.sinks import choose_sinks
+from validation.sink_report import is_token, lacks_token, refuse_token
+from validation.wording import counted
 
 __all__ = ["SPECIAL_SPELLINGS", "ReadArrays", "read_arrays"]
 
@@ -32,7 +34,9 @@ class ReadArrays(NamedTuple):
     norms: Mapping[str, Array]  # (batch, layer, head, key), float64
     tokens: tuple[tuple[str, ...], ...]  # positions in words where no tokens were given
     sinks: NDArray[np.bool_]  # (batch, key)
+    layout: str  # the axes of `attention` as it was read
     notes: tuple[str, ...]
+    warnings: tuple[str, ...] = ()  # notes that must stand above the numbers
 
 
 def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None) -> ReadArrays:
@@ -40,10 +44,11 @@ def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None
 
     `attention` is read by `oracle.read_attention` with `layout`. Optional: `value_norm` and
     `transformed_norm`, with the axes of `attention` less the query; `tokens`, strings or integers, (token,)
-    or (batch, token); `visible`, (query, key), (batch, query, key), or (key,) for a mask of real tokens.
-    Other names are ignored and listed. `sink` is read by `oracle.choose_sinks`; "special" needs token
-    spellings. Nothing pickled is ever loaded. Raises InputError for a file that is no .npz, for a missing
-    array and for sizes that contradict each other.
+    or (batch, token); `visible`, (query, key), (batch, query, key), or a mask of real tokens, (key,) or
+    (batch, key); as many texts as queries are read as (query, key). Other names are ignored and listed.
+    `sink` is read by `oracle.choose_sinks`; "special" needs token spellings, and a text without the token of
+    "token:TEXT" has no sink, unless all texts lack it. Nothing pickled is ever loaded. Raises InputError for
+    a file that is no .npz, for a missing array and for sizes that contradict each other.
     """
     arrays = _load(source)
     if "attention" not in arrays:
@@ -58,22 +63,32 @@ def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None
     sizes = {name: norm.shape[-1] for name, norm in given.items() if norm.ndim}
     if names is not None:
         sizes["tokens"] = names.shape[-1]
-    if len(set(sizes.values())) > 1:
-        _contradiction("one number of keys", ", ".join(f"{size} in {name}" for name, size in sizes.items()))
-    n_keys = next(iter(sizes.values()), None)
-    visible = _visible(arrays.get("visible"))
-    rows = read_attention(arrays["attention"], visible=visible, layout=layout, n_keys=n_keys)
+    named, shape = _axes(arrays["attention"], layout)
+    axes = [axis for axis in named if axis != "query"]  # those of norms
+    known = dict(zip(named, shape, strict=False))
+    reading = f"attention read as ({', '.join(named)}) from shape {shape}"
+    if len(named) == len(shape) and "key" in known:
+        wrong = [f"{name} has {counted(size, 'key')}" for name, size in sizes.items() if size != known["key"]]
+        if wrong:
+            _contradiction("one number of keys", f"{', '.join(wrong)}, attention {known['key']} ({reading})")
+    visible = _visible(arrays.get("visible"), known)
+    rows = read_attention(arrays["attention"], visible=visible, layout=layout)
     batch, _, _, _, count = rows.attention.shape
-    axes = _norm_axes(arrays["attention"], layout)
     norms = {name: _to_four(name, norm, axes, rows.attention.shape) for name, norm in given.items()}
     texts = _per_text(names, batch, count, rows.notes[0])
+    if is_token(sink) and all(lacks_token(sink, tokens) for tokens in texts):
+        refuse_token(sink, batch)
     sinks = [
-        _sinks(sink, tokens, seen.any(axis=0), names)
+        _sinks("none" if lacks_token(sink, tokens) else sink, tokens, seen.any(axis=0), names)
         for tokens, seen in zip(texts, rows.visible, strict=True)
     ]
     ignored = [name for name in arrays if name not in _KNOWN]
     notes = [*rows.notes, *([f"ignored arrays: {', '.join(ignored)}"] if ignored else [])]
-    return ReadArrays(rows, norms, texts, np.array(sinks, bool).reshape(batch, count), tuple(notes))
+    calm, warnings = (
+        tuple(note for note in notes if note.startswith("WARNING") == loud) for loud in (False, True)
+    )
+    masks = np.array(sinks, bool).reshape(batch, count)
+    return ReadArrays(rows, norms, texts, masks, " ".join(named), calm, warnings)
 
 
 def _load(source: Any) -> dict[str, Any]:
@@ -124,20 +139,40 @@ def _tokens(tokens: Any) -> Array | None:
     return array.astype(str)
 
 
-def _visible(visible: Any) -> Any:
-    """A mask of real tokens (key,) becomes (query, key), in which padding queries see nothing."""
+def _visible(visible: Any, sizes: Mapping[str, int]) -> Any:
+    """A mask of real tokens becomes one of rows, in which padding queries see nothing.
+
+    (key,) becomes (query, key), (batch, key) becomes (batch, query, key).
+    """
     if visible is None:
         return None
     array = as_array("visible", visible)
-    return array[:, None] * array[None, :] if array.ndim == 1 else array
+    if array.ndim == 1:
+        return array[:, None] * array[None, :]
+    queries, keys = sizes.get("query"), sizes.get("key")
+    if array.ndim == 2 and len(array) != queries and array.shape[1] == keys:
+        if len(array) != sizes.get("batch", 1):
+            reject(
+                "visible",
+                expected=f"a mask (query, key) = ({queries}, {keys}), or of real tokens for "
+                f"{counted(sizes.get('batch', 1), 'text')}",
+                found=f"shape {array.shape}",
+                todo='If attention has a batch axis, say so with layout= ("batch head query key", ...).',
+            )
+        return array[:, :, None] * array[:, None, :]
+    return array
 
 
-def _norm_axes(attention: Any, layout: str | None) -> list[str]:
-    """The axes that norms have: those of attention as `read_attention` reads it, less the query."""
-    listed = isinstance(attention, (list, tuple)) and len(attention) > 0 and hasattr(attention[0], "ndim")
-    ndim = 1 + attention[0].ndim if listed else np.ndim(attention)
-    default = {3: "head query key", 4: "layer head query key"}.get(ndim, "layer batch head query key")
-    return [axis for axis in (layout or default).split() if axis != "query"]
+def _axes(attention: Any, layout: str | None) -> tuple[list[str], tuple[int, ...]]:
+    """The axes of attention as `read_attention` reads it, and its shape."""
+    if isinstance(attention, (list, tuple)) and len(attention) > 0 and hasattr(attention[0], "shape"):
+        shape = (len(attention), *attention[0].shape)
+    elif isinstance(attention, (list, tuple)) and (not attention or attention[0] is None):
+        shape = (0,)  # `read_attention` says what is wrong
+    else:
+        shape = tuple(attention.shape) if hasattr(attention, "shape") else np.shape(attention)
+    default = {3: "head query key", 4: "layer head query key"}.get(len(shape), "layer batch head query key")
+    return (layout or default).split(), shape
 
 
 def _to_four(name: str, norm: Array, axes: list[str], shape: tuple[int, ...]) -> Array:
@@ -155,7 +190,7 @@ def _per_text(names: Array | None, batch: int, count: int, reading: str) -> tupl
     if names is None:
         return (tuple(f"position {place}" for place in range(count)),) * batch
     if names.ndim == 2 and len(names) != batch:
-        _contradiction(f"tokens for {batch} texts ({reading})", f"tokens for {len(names)} texts")
+        _contradiction(f"tokens for {counted(batch, 'text')} ({reading})", f"tokens for {len(names)}")
     rows = names if names.ndim == 2 else np.broadcast_to(names, (batch, count))
     return tuple(tuple(row.tolist()) for row in rows)
 

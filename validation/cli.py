@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from validation.cli_options import Encoding, Engine, File, Json, Layers, MaybeModel, Model, Rows, Text, Verify
-from validation.running import guarded, run
+from validation.running import calm_threads, guarded, one_blas_thread, run
 
 __all__ = ["app", "main"]
 
@@ -73,6 +73,8 @@ def sinkscope(
     ] = False,
 ) -> None:
     """Measure attention sinks in transformer models, with numbers that prove themselves."""
+    if context.invoked_subcommand != "bench":  # which compares as many threads as PyTorch has
+        one_blas_thread()
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -81,20 +83,50 @@ def sinkscope(
     epilog=_examples(
         "sinkscope validate",
         "sinkscope validate --file my_texts.txt --json validation.json",
+        "sinkscope validate --layers 0,3-5 --punctuation word",
         "sinkscope validate --model path/to/bert",
     )
 )
 def validate(
-    model: Model = "minilm-l6", file: File = None, encoding: Encoding = "utf-8", json: Json = None
+    model: Model = "minilm-l6",
+    file: File = None,
+    layers: Annotated[
+        str | None,
+        typer.Option("--layers", metavar="LAYERS", help="The study's layers, like 0,3-5.  [default: all]"),
+    ] = None,
+    punctuation: Annotated[
+        str,
+        typer.Option(
+            "--punctuation",
+            metavar="KIND",
+            help="What the study takes outer punctuation for: neither (sink nor word), sink or word.",
+        ),
+    ] = "neither",
+    truncate: Annotated[
+        bool, typer.Option("--truncate", help="Cut texts that are longer than the model's positions.")
+    ] = False,
+    encoding: Encoding = "utf-8",
+    json: Json = None,
 ) -> int:
     """Check the oracle, break it on purpose, re-run the study.
 
     The oracle is compared with PyTorch, every mutant must be noticed, and the norm-weighting study is
     run with its verdict. Without PyTorch (the "reference" extra) the rest is shown and the exit code is 3.
+    --layers and --punctuation concern the study alone.
     """
     from validation import commands
 
-    return run(json, lambda tell: commands.validate(model, commands.choose_texts(None, file, encoding), tell))
+    return run(
+        json,
+        lambda tell: commands.validate(
+            model,
+            commands.choose_texts(None, file, encoding),
+            tell,
+            layers=layers,
+            punctuation=punctuation,
+            truncate=truncate,
+        ),
+    )
 
 
 @app.command(
@@ -166,7 +198,8 @@ def measure(
         typer.Option(
             "--layout",
             metavar="AXES",
-            help="What the axes of 'attention' are, like 'batch head query key'.",
+            help="What the axes of 'attention' are, like 'batch head query key'.  [default: 'layer head "
+            "query key'; of 5 axes 'layer batch head query key'; of 3 'head query key']",
         ),
     ] = None,
     truncate: Annotated[
@@ -184,6 +217,7 @@ def measure(
     """
     from validation import commands
 
+    calm_threads()
     if attention is None:
         if layout is not None:
             commands.refuse_alone("--layout", "--attention")
@@ -280,6 +314,14 @@ def list_models(context: typer.Context, json: Json = None) -> int:
     """
     if context.invoked_subcommand is not None:
         return 0
+    from validation import commands
+
+    return run(json, lambda _: commands.list_models())
+
+
+@models.command("list", epilog=_examples("sinkscope models list"))
+def list_them(json: Json = None) -> int:
+    """List models that have a name, as `sinkscope models` does."""
     from validation import commands
 
     return run(json, lambda _: commands.list_models())

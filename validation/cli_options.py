@@ -29,8 +29,9 @@ Rows = Annotated[
     typer.Option(
         "--attention",
         metavar="ROWS.npz",
-        help="Attention rows instead of a model and texts: array 'attention', optionally 'value_norm', "
-        "'transformed_norm', 'tokens' and 'visible'.",
+        help="Attention rows instead of a model and texts: array 'attention' (layer, head, query, key), "
+        "optionally 'value_norm' and 'transformed_norm' (layer, head, key), 'tokens' (token) and "
+        "'visible' (query, key), or (key) for a mask of real tokens.",
     ),
 ]
 Layers = Annotated[

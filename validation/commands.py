@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from oracle._checks import Unavailable, reject
+from oracle._checks import InputError, Unavailable, reject
 from validation.progress import Progress, silent
-from validation.provenance import describe_model, describe_texts, machine, versions
+from validation.provenance import describe_model, describe_texts, file_sha256, machine, versions
 from validation.report.document import Column, Document, Note, Part, Table
+from validation.wording import counted
 
 if TYPE_CHECKING:
     from oracle.model import Model
@@ -57,21 +58,37 @@ def choose_texts(text: Sequence[str] | None, file: str | None, encoding: str = "
     if file is None:
         return Texts("the bundled sentences", SENTENCES)
     lines = read_texts(file, encoding)
-    skipped = (Note("blank_lines", f"{lines.blank_lines} blank lines of the file were skipped."),)
+    blank = counted(lines.blank_lines, "blank line")
+    skipped = (Note("blank_lines", f"Skipped: {blank} of the file."),)
     return Texts(PurePath(file).name, lines, skipped if lines.blank_lines else ())
 
 
-def validate(model_name: str, texts: Texts, progress: Progress) -> Document:
-    """Forward checks against PyTorch, mutants and the study; what cannot be run is said."""
+def validate(
+    model_name: str,
+    texts: Texts,
+    progress: Progress,
+    *,
+    layers: str | None = None,
+    punctuation: str = "neither",
+    truncate: bool = False,
+) -> Document:
+    """Forward checks against PyTorch, mutants and the study; what cannot be run is said.
+
+    `layers` and `punctuation` are the study's alone; `truncate` cuts the texts of the forward checks too.
+    """
     from validation.forward_checks import validate_forward
     from validation.mutants import run_mutants
     from validation.studies.norm_weighting import run
 
     model = _load(model_name, progress)
     sections: dict[str, Section] = {
-        "The forward pass against PyTorch": lambda: validate_forward(model, texts.texts, progress),
+        "The forward pass against PyTorch": lambda: validate_forward(
+            model, texts.texts, progress, truncate=truncate
+        ),
         "Mutants": lambda: run_mutants(model, progress),
-        "The norm-weighting study": lambda: run(model, texts.texts, progress),
+        "The norm-weighting study": lambda: run(
+            model, texts.texts, progress, layers=layers, truncate=truncate, punctuation=punctuation
+        ),
     }
     parts: list[Part] = []
     for name, section in sections.items():
@@ -80,13 +97,14 @@ def validate(model_name: str, texts: Texts, progress: Progress) -> Document:
             parts += section()
         except Unavailable as error:
             parts.append(Note("not_run", f"NOT RUN: {error}"))
-    return _document("validate", model, texts, parts, **_stated("special", "all", None))
+    stated = {**_stated("special", "all", layers), "punctuation": punctuation}
+    return _document("validate", model, texts, parts, truncate=truncate, **stated)
 
 
 def diff(model_name: str, first: str, second: str, texts: Texts, progress: Progress) -> Document:
     """Two implementations of one forward pass, compared stage by stage."""
-    from validation.diffing import IMPLEMENTATIONS
     from validation.diffing import diff as compare
+    from validation.stages import IMPLEMENTATIONS
 
     for name in (first, second):
         if name not in IMPLEMENTATIONS:
@@ -155,12 +173,19 @@ def measure_file(
     verify: int | None,
     progress: Progress,
 ) -> Document:
-    """Sink shares of attention rows that the caller has; no model is loaded."""
+    """Sink shares of attention rows that the caller has; no model and no other library is loaded."""
+    from validation.arrays_file import read_arrays
+    from validation.choices import parse_weightings
     from validation.measuring import measure_arrays
     from validation.report.live import announce_compiling
 
+    try:
+        arrays = read_arrays(path, sink=sink, layout=layout)
+    except InputError as error:  # as somebody says it who has options and a file, not arguments
+        said = str(error).replace("layout=", "--layout ").replace("visible=", "the array `visible`")
+        raise InputError(" ".join(said.replace(" .", ".").split())) from None
     parts = measure_arrays(
-        path,
+        arrays,
         sink=sink,
         weightings=weightings,
         layers=layers,
@@ -172,8 +197,9 @@ def measure_file(
     )
     about = {
         "attention": PurePath(path).name,
-        "layout": layout,
-        **_stated(sink, weightings, layers),
+        "attention_sha256": file_sha256(path),
+        "layout": arrays.layout,
+        **_stated(sink, ", ".join(parse_weightings(weightings, ("attention", *arrays.norms))), layers),
         "engine": engine,
         **_here(),
     }
@@ -292,13 +318,22 @@ def exit_code(document: Document) -> int:
 
 
 def _document(
-    command: str, model: Model, texts: Texts, parts: Iterable[Part], *, truncate: bool = False, **stated: Any
+    command: str,
+    model: Model,
+    texts: Texts,
+    parts: Iterable[Part],
+    *,
+    truncate: bool | None = None,
+    **stated: Any,
 ) -> Document:
+    parts = tuple(parts)
     about = {
         **describe_model(model),
         **describe_texts(*texts[:2]),
-        "T": _lengths(model, texts.texts, truncate),
+        "T": _lengths(parts),
     }
+    if truncate is not None:
+        about["truncate"] = truncate
     return Document(command, {**about, **stated, **_here()}, (*texts.notes, *parts))
 
 
@@ -307,11 +342,9 @@ def _stated(sink: str, weightings: str, layers: str | None) -> dict[str, Any]:
     return {"sink": sink, "convention": "keep", "weighting": weightings, "layers": layers or "all"}
 
 
-def _lengths(model: Model, texts: Sequence[str], truncate: bool) -> list[int]:
-    """T of every text: its tokens, special ones included."""
-    from oracle.inputs import read_tokens
-
-    return [len(read_tokens(model, text, truncate).ids) for text in texts]
+def _lengths(parts: Iterable[Part]) -> list[int]:
+    """T of every text that was measured, as the parts themselves say."""
+    return next((list(part.values) for part in parts if isinstance(part, Note) and part.key == "T"), [])
 
 
 def _here() -> dict[str, Any]:

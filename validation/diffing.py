@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from oracle import Model
-from validation.forward_checks import rms_ratio, validate_forward
+from validation.headline import length_words
 from validation.progress import Progress, silent
 from validation.report.document import Check, Column, Note, Part, Table
-from validation.stages import IMPLEMENTATIONS, Text, read_texts, runner, single
+from validation.stages import Text, read_texts, runner, single
 from validation.tally import Stage, Tally
 
-__all__ = ["IMPLEMENTATIONS", "diff", "rms_ratio", "validate_forward"]
+__all__ = ["diff"]
 
 _COLUMNS = (
     Column("stage", "stage"),
@@ -40,7 +40,7 @@ def diff(
     *,
     reference: Path | None = None,
 ) -> tuple[Part, ...]:
-    """Compare two of IMPLEMENTATIONS over all texts: a table by stage, its check, the first stage to leave.
+    """Compare two of IMPLEMENTATIONS over all texts: a table by stage, its check, T, the first to leave.
 
     The more precise of the two is what is expected. `texts` are strings or token ids, each run by itself; one
     without tokens is skipped and counted. `reference` is the directory for transformers, by default the one
@@ -59,11 +59,11 @@ def diff(
         tally.add(expected, found, batch.mask[0])
     progress(what, len(ids), len(ids))
     stages = tuple(tally.stages.values())
-    lengths = sorted({len(tokens) for tokens in ids})
+    lengths = [len(tokens) for tokens in ids]
+    span = length_words(sorted(set(lengths)))
     notes = [
         f"texts: {len(ids)}" + (f", and {skipped} without tokens skipped" if skipped else ""),
-        f"T tokens a text: {lengths[0]}" + (f" to {lengths[-1]}" if len(lengths) > 1 else ""),
-        "worst at: x text, L layer, H head, t token, q query, k key, d entry of a vector, all from 0",
+        "worst at: x text (from 1), L layer, H head, t token, q query, k key, d entry of a vector (from 0)",
         "the error there is the largest part of what it may be: the bound times what stands under times",
         "max rel and ULPs are large where a value is near zero",
     ]
@@ -73,6 +73,7 @@ def diff(
     return (
         Table("diff", what.removesuffix(", text"), _COLUMNS, tuple(map(_row, stages)), tuple(notes)),
         Check("diff.bounds", "every stage within its bound", left or f"all {len(stages)} are", left is None),
+        Note("T", f"T (tokens of a text): {span.removeprefix('T ')}.", tuple(lengths)),
         Note("diff.first", f"First to leave its bound: {left}" if left else "No stage leaves its bound."),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,20 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle import Model
-from oracle._checks import reject
 from oracle.loading import load_model
 from validation.progress import Progress, silent
 from validation.reference import random_bert
 from validation.report.document import Check, Column, Part, Table
 from validation.stages import Batch, Run, Text, read_texts, runner, single
 from validation.tally import Tally
+from validation.wording import counted
 
-__all__ = ["Agreement", "long_text", "padded", "random_batches", "rms_ratio", "validate_forward"]
+__all__ = ["Agreement", "choose_batch", "long_text", "padded", "random_batches", "validate_forward"]
 
 Array = NDArray[Any]
 
 _MAX_RMS_RATIO = 2.0  # float32 may have so many times the error of PyTorch float32, both against float64
 _LONG = 512  # tokens
+_MAX_BATCH, _MAX_CELLS = 16, 16 * 64**2  # texts of a padded batch, and its texts times T squared
 _ENOUGH = 20  # draws of weights: a ratio over fewer is shown and not judged
 _RANDOM: tuple[dict[str, Any], ...] = (
     {"hidden_size": 30, "num_attention_heads": 3, "hidden_act": "gelu", "layer_norm_eps": 3e-5},
@@ -60,41 +61,30 @@ class Agreement:
         self._squares = np.zeros(2)  # of the oracle's and PyTorch's float32 errors on rows of real tokens
 
     def add(self, runs: Mapping[str, Run], batch: Batch) -> None:
-        """Compare one batch; `runs` holds the four implementations by name."""
-        found = {name: run(batch) for name, run in runs.items()}
-        for text, mask in enumerate(batch.mask):
-            stages = {name: side[text] for name, side in found.items()}
-            truth = stages["torch-float64"]
-            self.float64.add(truth, stages["oracle-float64"], mask)
-            self.float32.add(truth, stages["oracle-float32"], mask)
-            for side, name in enumerate(("oracle-float32", "torch-float32")):
-                self._squares[side] += _squares(stages[name]["attention"], truth["attention"], mask)
-            self.lengths.add(int(mask.sum()))
+        """Compare one batch; `runs` holds the four implementations by name.
+
+        Beside the truth one other side is held at a time, and a text's comparison at a time.
+        """
+        truth = runs["torch-float64"](batch)
+        tallies = {"oracle-float64": self.float64, "oracle-float32": self.float32}
+        for name in ("oracle-float64", "oracle-float32", "torch-float32"):
+            found = runs[name](batch)
+            for text, mask in enumerate(batch.mask):
+                if name in tallies:
+                    tallies[name].add(truth[text], found[text], mask)
+                if name.endswith("float32"):
+                    error = _squares(found[text]["attention"], truth[text]["attention"], mask)
+                    self._squares[int(name.startswith("torch"))] += error
+            del found
+        self.lengths.update(batch.mask.sum(axis=1).tolist())
 
     @property
     def ratio(self) -> float:
-        """RMS error of the oracle's float32 rows over that of PyTorch's, as `rms_ratio`."""
+        """RMS error of the oracle's float32 rows over that of PyTorch's, pooled over all texts.
+
+        0 where the oracle has no error at all, infinite where only PyTorch has none.
+        """
         return _ratio(*self._squares)
-
-
-def rms_ratio(found: Iterable[Any], baseline: Iterable[Any], truth: Iterable[Any]) -> float:
-    """RMS error of `found` over that of `baseline`, both against `truth`, pooled over all arrays of each.
-
-    The three iterables hold arrays of equal shapes, one by one. 0 where `found` has no error at all, infinite
-    where only `baseline` has none. No arrays, or shapes that differ, raise InputError.
-    """
-    squares, count = np.zeros(2), 0
-    for ours, theirs, true in zip(found, baseline, truth, strict=True):
-        if not np.shape(ours) == np.shape(theirs) == np.shape(true):
-            shapes = f"{np.shape(ours)}, {np.shape(theirs)} and {np.shape(true)}"
-            reject("found", expected="arrays of one shape", found=shapes, todo="Compare like with like.")
-        squares += [_squares(ours, true), _squares(theirs, true)]
-        count += np.size(true)
-    if not count:
-        reject(
-            "found", expected="at least one value", found="none", todo="An empty comparison shows nothing."
-        )
-    return _ratio(*squares)
 
 
 def validate_forward(
@@ -104,23 +94,26 @@ def validate_forward(
     *,
     reference: Path | None = None,
     draws: int = _ENOUGH,
+    truncate: bool = False,
 ) -> tuple[Part, ...]:
     """The oracle against transformers: a table of cases in float64 and float32, and a check for each.
 
-    Cases: `texts` one by one; one text as long as the model takes, up to 512 tokens; `texts` as one batch
-    padded on the right and one padded on the left, with token types; `draws` random models with padding and
-    token types. Both precisions are held against PyTorch in float64: the largest error on attention rows,
-    all stages within `bounds_for`, and in float32 the RMS error at most twice PyTorch's own. The float32
-    bound is made for trained weights, so random ones are held to the RMS ratio alone in float32, and to
-    none with fewer than 20 draws. Errors as `diff`.
+    Cases: `texts` one by one; one text as long as the model takes, up to 512 tokens; those of
+    `choose_batch` padded on the right and padded on the left, with token types; `draws` random models with
+    padding and token types. Both precisions are held against PyTorch in float64: the largest error on
+    attention rows, all stages within `bounds_for`, and in float32 the RMS error at most twice PyTorch's own.
+    The float32 bound is made for trained weights, so random ones are held to the RMS ratio alone in float32,
+    and to none with fewer than 20 draws. `truncate` cuts texts that are too long. Errors as `diff`.
     """
-    ids, skipped = read_texts(model, texts)
+    ids, skipped = read_texts(model, texts, truncate)
+    batched = choose_batch(list(map(len, ids)))
+    some = [ids[index] for index in batched]
     segments = len(model.embeddings.token_types)
     pad = model.config.pad_id or 0
     cases: dict[str, list[Batch]] = {
         "each text": [single(tokens) for tokens in ids],
         "long text": [single(long_text(ids, min(_LONG, model.config.max_positions)))],
-        "padded batch": [padded(ids, pad, segments, left) for left in (False, True)],
+        "padded batch": [padded(some, pad, segments, left) for left in (False, True)],
     }
     total = sum(map(len, cases.values())) + draws
     results: list[tuple[Any, ...]] = []
@@ -148,12 +141,29 @@ def validate_forward(
     notes = (
         "attention rows of real tokens, the oracle in each precision against PyTorch in float64",
         f"RMS ratio: the oracle's float32 error over PyTorch float32's, at most {_MAX_RMS_RATIO:g}",
-        "padded batch: once on the right and once on the left, with token types",
-        f"random weights: {draws} draws, each with a text alone and three padded on either side",
+        "worst at: x text (from 1), L layer, H head, q query, k key (from 0)",
+        f"padded batch: {_batch_words(ids, batched)}, on the right and on the left, with token types",
+        f"random weights: {draws} draws, each with a text alone and three padded on either side; the float32 "
+        "bound is made for trained weights, so that here only the RMS ratio is judged in float32",
         "all stages: embeddings, queries, keys, values, scores, rows and block outputs within their bounds",
-        *((f"{skipped} texts without tokens were skipped",) if skipped else ()),
+        *((f"skipped: {counted(skipped, 'text')} without tokens",) if skipped else ()),
     )
     return (Table("forward", "The oracle against transformers", _COLUMNS, tuple(rows), notes), *checks)
+
+
+def choose_batch(lengths: Sequence[int]) -> list[int]:
+    """Which texts are padded together, by place: as many as memory should hold, up to 16, of all lengths.
+
+    The texts of the batch times the square of its T (the longest and two more) stay within 16 * 64**2,
+    unless a single text exceeds that by itself. Among the texts short enough they are spread by length.
+    """
+    order = sorted(range(len(lengths)), key=lambda place: lengths[place])
+    for count in range(min(_MAX_BATCH, len(order)), 1, -1):
+        fitting = [place for place in order if count * (lengths[place] + 2) ** 2 <= _MAX_CELLS]
+        if len(fitting) >= count:
+            spread = np.linspace(0, len(fitting) - 1, count).round().astype(int)
+            return sorted(fitting[rank] for rank in spread)
+    return order[:1]
 
 
 def long_text(ids: Sequence[NDArray[np.int64]], length: int) -> NDArray[np.int64]:
@@ -185,6 +195,16 @@ def random_batches(seed: int, vocabulary: int) -> list[Batch]:
     texts = [rng.integers(vocabulary, size=length) for length in (23, 17, 11)]
     alone = single(rng.integers(vocabulary, size=29))
     return [alone, *(padded(texts, 0, 2, left) for left in (False, True))]
+
+
+def _batch_words(ids: Sequence[Array], batched: Sequence[int]) -> str:
+    """Which of the texts with tokens are in the padded batch, counted from 1."""
+    if len(batched) == len(ids):
+        return f"all {len(ids)} texts"
+    numbers = ", ".join(str(place + 1) for place in batched)
+    lengths = [len(ids[place]) for place in batched]
+    some = f"{len(batched)} of {len(ids)} texts with tokens, chosen by length to fit into memory"
+    return f"{some} (numbers {numbers}; T {min(lengths)}-{max(lengths)})"
 
 
 def _runs(model: Model, reference: Path | None) -> dict[str, Run]:
@@ -226,11 +246,11 @@ def _checks(name: str, found: Agreement, bounded: bool, judged: bool) -> Iterato
         yield Check(f"{key}.rms", expected, f"{found.ratio:.2f} times", found.ratio <= _MAX_RMS_RATIO)
 
 
-def _squares(found: Any, truth: Any, mask: NDArray[np.bool_] | None = None) -> float:
-    """Sum of squared errors, of the rows of real queries where a mask (query,) is given."""
-    error = np.subtract(found, truth, dtype=np.float64)
-    error = error if mask is None else error[..., mask, :]
-    return float(np.square(error).sum())
+def _squares(found: Array, truth: Array, mask: NDArray[np.bool_]) -> float:
+    """Sum of squared errors of the rows of real queries, layer by layer; both (layer, head, query, key)."""
+    pairs = zip(found, truth, strict=True)
+    errors = (np.subtract(ours, true, dtype=np.float64)[:, mask] for ours, true in pairs)
+    return float(sum(np.square(error).sum() for error in errors))
 
 
 def _ratio(ours: float, theirs: float) -> float:

@@ -15,7 +15,7 @@ from oracle.trace import Trace
 from validation.choices import ALL_WEIGHTINGS, parse_layers
 from validation.progress import Progress, silent
 from validation.report.document import Note
-from validation.sink_report import SinkReport
+from validation.sink_report import SinkReport, is_token, lacks_token, refuse_token
 from validation.table import (
     HEAD_SUMMED,
     MIN_CONTENT_KEYS,
@@ -26,8 +26,11 @@ from validation.table import (
     tabulate_head_summed,
 )
 from validation.verify import Verification
+from validation.wording import counted
 
-__all__ = ["Gathered", "gather", "text_notes"]
+__all__ = ["Gathered", "gather", "refuse_no_rows", "text_notes"]
+
+_UNKNOWN = ("[UNK]", "<unk>")
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Gathered:
     head_summed: RowTable | None
     sinks: SinkReport
     notes: tuple[Note, ...]
+    min_content_keys: int = MIN_CONTENT_KEYS
+    warnings: tuple[Note, ...] = ()  # what must stand above the numbers
 
 
 def gather(
@@ -59,25 +64,33 @@ def gather(
 
     `measures` is the layer that computes (see `tabulate`); `verification` draws from its rows.
 
-    Texts without a token of their own are skipped and counted. InputError names the text that it is about,
-    and is raised too when no text is left.
+    Texts without a token of their own are skipped and counted. A text without the token of `sink`
+    "token:TEXT" has no visible sink; that all texts lack it is refused. InputError names the text that it is
+    about, and is raised too when no text is left.
     """
     chosen = parse_layers(layers, model.config.n_layers)
     picked: dict[str, Any] = {"queries": queries, "min_content_keys": min_content_keys}
     pooled = HEAD_SUMMED in weightings
     keep = ("attention", "value_norm", "transformed_norm") + (("transformed_gram",) if pooled else ())
     report, tables, summed, said = SinkReport(sink), [], [], []
-    skipped = bare = 0
+    skipped = bare = unknown = 0
+    cut: list[tuple[int, int]] = []
     for index, text in enumerate(texts):
         progress("texts", index, len(texts))
         try:
-            if not _has_tokens(model, text, truncate):
+            read = read_tokens(model, text, truncate)
+            if read.empty:
                 skipped += 1
                 continue
-            trace = oracle.forward(model, text, sink=sink, keep=keep, truncate=truncate)
+            present = "none" if lacks_token(sink, read.tokens) else sink
+            trace = oracle.forward(model, text, sink=present, keep=keep, truncate=truncate)
+            whole = len(read_tokens(model, text, False).ids) if truncate else len(read.ids)
         except InputError as error:
             _reraise(error, index, texts)
         bare += not (trace.mask & ~trace.sink_mask).any()
+        if whole > len(trace.tokens):
+            cut.append((whole, len(trace.tokens)))
+        unknown += sum(token in _UNKNOWN for token in trace.tokens)
         said += [f"text {index + 1}: {note}" for note in trace.notes]
         where: dict[str, Any] = {"text": index, "layers": chosen}
         norms = {name: getattr(trace, name) for name in WEIGHTINGS[1:]}
@@ -101,8 +114,27 @@ def gather(
             found=f"{len(texts)} texts without any",
             todo="Give a text with words.",
         )
+    if not report.names and is_token(sink):
+        refuse_token(sink, len(tables))
     notes = text_notes(len(texts), skipped=skipped, bare=bare, said=said)
-    return Gathered(join_tables(tables), join_tables(summed) if pooled else None, report, notes)
+    if unknown:
+        notes = (*notes, Note("unknown", f"Tokens that the vocabulary lacks ([UNK]): {unknown:,}."))
+    warnings = (_cut_note(cut),) if cut else ()
+    table = join_tables(tables)
+    refuse_no_rows(table, report, min_content_keys)
+    joined = join_tables(summed) if pooled else None
+    return Gathered(table, joined, report, notes, min_content_keys, warnings)
+
+
+def refuse_no_rows(table: RowTable, sinks: SinkReport, min_content_keys: int) -> None:
+    """Raise InputError where every row is one of a causal text that sees too few content keys."""
+    if not len(table) and table.left_out:
+        reject(
+            "rows",
+            expected=f"causal rows that see at least {min_content_keys} content keys",
+            found=f"at most {sinks.content} in the longest text, so that all {table.left_out:,} are left out",
+            todo="Measure longer texts.",
+        )
 
 
 def text_notes(total: int, *, skipped: int = 0, bare: int = 0, said: Sequence[str] = ()) -> tuple[Note, ...]:
@@ -116,14 +148,15 @@ def text_notes(total: int, *, skipped: int = 0, bare: int = 0, said: Sequence[st
     return tuple(notes)
 
 
-def _has_tokens(model: Model, text: str, truncate: bool) -> bool:
-    """Whether the text has a token of its own: those that the tokenizer adds span no characters."""
-    read = read_tokens(model, text, truncate)
-    return any(end > start for start, end in read.offsets or ())
+def _cut_note(cut: Sequence[tuple[int, int]]) -> Note:
+    lengths = ", ".join(f"{whole:,}" for whole, _ in cut[:8]) + (", ..." if len(cut) > 8 else "")
+    return Note("cut", f"{counted(len(cut), 'text')} cut: {lengths} -> {cut[0][1]} tokens.")
 
 
 def _reraise(error: InputError, index: int, texts: Sequence[str]) -> NoReturn:
     if len(texts) == 1:
         raise error
     start = " ".join(texts[index][:200].split())[:32]
-    raise InputError(f"text {index + 1} of {len(texts)} ({start!r}): {error}") from None
+    lines = getattr(texts, "line_numbers", None)  # of texts that stand in a file
+    line = f", line {lines[index]} of the file" if lines else ""
+    raise InputError(f"text {index + 1} of {len(texts)}{line} ({start!r}): {error}") from None

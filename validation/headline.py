@@ -1,4 +1,4 @@
-"""The headline: all rows of all heads, with no selection, for each weighting, and layer by layer."""
+"""The headline: the rows of all content queries of all heads, for each weighting, and layer by layer."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation.report.document import Column, Note, Table
-from validation.table import HEAD_SUMMED, RowTable
+from validation.table import HEAD_SUMMED, MIN_CONTENT_KEYS, RowTable
+from validation.wording import counted
 
 __all__ = [
     "LABELS",
     "Summary",
+    "head_table",
     "headline_tables",
     "layer_numbers",
     "layer_words",
@@ -32,6 +34,11 @@ LABELS = {
     "transformed_norm": "transformed",
     HEAD_SUMMED: "head-summed",
 }
+_QUERIES = {"content": "content queries", "all": "all real queries"}
+_RATIO = (
+    "r: the attention-weighted mean norm of the sink keys over that of the content keys; the odds of the "
+    "sink after weighting are r times those before; it is no plain ratio of norms"
+)
 _POOLED = "head-summed pools the heads of a layer into one row per query, so its rows are fewer and have no r"
 
 
@@ -125,26 +132,35 @@ def layer_words(layers: Sequence[int]) -> str:
 
 
 def headline_tables(
-    table: RowTable, head_summed: RowTable | None = None, weightings: Sequence[str] | None = None
+    table: RowTable,
+    head_summed: RowTable | None = None,
+    weightings: Sequence[str] | None = None,
+    queries: str = "content",
 ) -> tuple[Table, ...]:
     """One table over all layers with a row per weighting, then a table per weighting with a row per layer.
 
-    `weightings` names those of `table` to show, all by default.
+    `weightings` names those of `table` to show, all by default; `queries` is what `tabulate` was told.
     """
+    which = f"{_QUERIES[queries]} of all heads"
     both = [(name, table) for name in table.shares if weightings is None or name in weightings]
     if head_summed is not None:
         both += [(name, head_summed) for name in head_summed.shares]
     T = length_words(table.lengths())
     layers = [int(layer) for layer in np.unique(table.layer)]
-    notes: tuple[str, ...] = ("part: share of the rows (for r>1: of the rows that have an r)",)
-    if table.ratios:
-        notes = (*notes, "value norm: attention times ‖v‖; transformed: times ‖v W_O‖ of that head")
+    with_r = any(name in source.ratios for name, source in both)
+    notes: tuple[str, ...] = ("part: share of the rows",)
+    if with_r:
+        notes = (
+            "part: share of the rows (for r>1: of the rows that have an r)",
+            "value norm: attention times ‖v‖; transformed: times ‖v W_O‖ of that head",
+            _RATIO,
+        )
     tables = [
         Table(
             "headline",
-            f"Sink share of all rows of all heads, no selection, {layer_words(layers)}, {T}",
-            summary_columns(Column("weighting", "weighting")),
-            tuple((LABELS[name], *summary_cells(_over(source, name))) for name, source in both),
+            f"Sink share of the {which}, {layer_words(layers)}, {T}",
+            summary_columns(Column("weighting", "weighting"), with_r),
+            tuple((LABELS[name], *summary_cells(_over(source, name), with_r)) for name, source in both),
             (*notes, _POOLED) if head_summed is not None else notes,
         )
     ]
@@ -152,13 +168,30 @@ def headline_tables(
         with_r = name in source.ratios
         rows = tuple((layer, *summary_cells(_over(source, name, layer), with_r)) for layer in layers)
         columns = summary_columns(Column("layer", "layer", "d"), with_r)
-        title = f"Sink share by layer: {LABELS[name]}, all rows of all heads, {T}"
+        title = f"Sink share by layer: {LABELS[name]}, {which}, {T}"
         tables.append(Table(f"headline_{name}", title, columns, rows))
     return tuple(tables)
 
 
-def row_notes(table: RowTable) -> tuple[Note, ...]:
-    """T and the rows behind every number: how many there are, how many are odd or undefined."""
+def head_table(table: RowTable, weightings: Sequence[str]) -> Table:
+    """Median sink shares of every (layer, head), one row each; made for JSON, not for the screen."""
+    names = [name for name in table.shares if name in weightings]
+    columns = (
+        Column("layer", "layer", "d"),
+        Column("head", "head", "d"),
+        *(Column(f"median_{name}", f"median, {LABELS[name]}", ".1%") for name in names),
+    )
+    rows = []
+    for layer, head in _heads(table):
+        picked = (table.layer == layer) & (table.head == head)
+        rows.append((layer, head, *(summarise(table.shares[name][picked]).median for name in names)))
+    return Table("heads", "Median sink share by layer and head", columns, tuple(rows), shown=False)
+
+
+def row_notes(
+    table: RowTable, queries: str = "content", min_content_keys: int = MIN_CONTENT_KEYS
+) -> tuple[Note, ...]:
+    """T and the rows behind every number: how many there are, which, how many are odd or undefined."""
     lengths = table.lengths()
     texts = len(np.unique(table.text))
     listed = ", ".join(map(str, lengths[:12])) + (", ..." if len(lengths) > 12 else "")
@@ -173,13 +206,32 @@ def row_notes(table: RowTable) -> tuple[Note, ...]:
         lost = int((np.isnan(share) & ~table.no_mass).sum())
         if lost:
             counts = {**counts, f"no mass under {LABELS[name]} (undefined, left out)": lost}
-    left = f"; {table.left_out:,} causal rows with too few content keys left out" if table.left_out else ""
-    heads = len(np.unique(np.stack([table.layer, table.head]), axis=1).T)
+    layers = layer_words(sorted(set(table.layer.tolist())))
+    fewer = f"causal rows with fewer than {min_content_keys} content keys left out"
+    left = f"; {table.left_out:,} {fewer}" if table.left_out else ""
+    which = "content queries (real tokens that are no sink)" if queries == "content" else _QUERIES[queries]
+    heads = len(_heads(table))
     return (
-        Note("T", f"T (tokens of a text): {listed or 'none'}, in {texts} texts{compare}."),
-        Note("rows", f"Rows: {len(table):,} of {heads} heads{left}."),
+        Note(
+            "T",
+            f"T (tokens of a text): {listed or 'none'}, in {counted(texts, 'text')}{compare}.",
+            tuple(table.text_lengths()),
+        ),
+        Note("rows", f"Rows: {len(table):,} of {counted(heads, 'head')}{left}."),
+        Note(
+            "selection",
+            f"Which rows: {which} of {layers}, all heads; in a causal text those that see at least "
+            f"{min_content_keys} content keys. Which queries are content depends on the sink set.",
+        ),
         Note("undefined", f"Of these rows: {_counted(counts.items())}."),
     )
+
+
+def _heads(table: RowTable) -> list[tuple[int, int]]:
+    """The (layer, head) pairs that have rows, sorted; packed into one integer, which sorts fast."""
+    packed = np.unique((table.layer.astype(np.int64) << 32) + table.head)  # a pooled head is -1
+    heads = (packed + 1 & 0xFFFFFFFF) - 1
+    return list(zip(((packed - heads) >> 32).tolist(), heads.tolist(), strict=True))
 
 
 def _over(table: RowTable, name: str, layer: int | None = None) -> Summary:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from oracle.model import Model
-from validation.arrays_file import read_arrays
+from validation.arrays_file import ReadArrays, read_arrays
 from validation.choices import parse_layers, parse_weightings
 from validation.engines import load_engine
-from validation.gathering import Gathered, gather, text_notes
-from validation.headline import headline_tables, layer_words, row_notes
+from validation.gathering import Gathered, gather, refuse_no_rows, text_notes
+from validation.headline import head_table, headline_tables, row_notes
 from validation.progress import Progress, silent
 from validation.report.document import Note, Part
 from validation.sink_report import SinkReport
@@ -82,13 +82,13 @@ def measure_arrays(
 ) -> tuple[Part, ...]:
     """A sink report on attention rows without a model: an .npz file, a mapping of arrays, or bare rows.
 
-    `source` is read by `validation.arrays_file.read_arrays`. Without norms only the weighting "attention" is
-    there. A causal text counts from the first row with `min_content_keys` visible content keys. The rest is
-    as in `measure`.
+    `source` is read by `validation.arrays_file.read_arrays`, unless that was done before. Without norms only
+    the weighting "attention" is there. A causal text counts from the first row with `min_content_keys`
+    visible content keys. The rest is as in `measure`.
     """
     measures = load_engine(engine, on_compile)
     verification = None if verify is None else Verification(verify, seed)
-    arrays = read_arrays(source, sink=sink, layout=layout)
+    arrays = source if isinstance(source, ReadArrays) else read_arrays(source, sink=sink, layout=layout)
     rows = arrays.rows.attention  # (batch, layer, head, query, key)
     names = parse_weightings(weightings, ("attention", *arrays.norms))
     chosen = parse_layers(layers, rows.shape[1])
@@ -108,27 +108,23 @@ def measure_arrays(
         not (seen.any(axis=0) & ~sinks).any()
         for seen, sinks in zip(arrays.rows.visible, arrays.sinks, strict=True)
     )
-    notes = (
-        *(Note("arrays", note) for note in arrays.notes),
-        Note(
-            "closed",
-            f"Rows closed to sum to one: {arrays.rows.closed}; without mass: {arrays.rows.undefined}.",
-        ),
-        *text_notes(len(rows), bare=bare),
-    )
-    return _report(Gathered(join_tables(tables), None, report, notes), names, queries, verification)
+    notes = (*(Note("arrays", note) for note in arrays.notes), *text_notes(len(rows), bare=bare))
+    table = join_tables(tables)
+    refuse_no_rows(table, report, min_content_keys)
+    warnings = tuple(Note("warning", note) for note in arrays.warnings)
+    found = Gathered(table, None, report, notes, min_content_keys, warnings)
+    return _report(found, names, queries, verification)
 
 
 def _report(
     found: Gathered, names: Sequence[str], queries: str, verification: Verification | None
 ) -> tuple[Part, ...]:
-    which = "content queries (no sink tokens)" if queries == "content" else "all real queries"
-    layers = layer_words(sorted(set(found.table.layer.tolist())))
     return (
+        *found.warnings,
         found.sinks.note(),
-        *row_notes(found.table),
-        Note("selection", f"Which rows: {which} of {layers}, all heads, no other selection."),
-        *headline_tables(found.table, found.head_summed, names),
+        *row_notes(found.table, queries, found.min_content_keys),
+        *headline_tables(found.table, found.head_summed, names, queries),
+        head_table(found.table, names),
         *found.sinks.parts(),
         *(() if verification is None else (verification.part(),)),
         *found.notes,

@@ -12,7 +12,7 @@ from typing import Any
 
 from oracle.model import Model
 
-__all__ = ["describe_model", "describe_texts", "machine", "program_version", "versions"]
+__all__ = ["describe_model", "describe_texts", "file_sha256", "machine", "program_version", "versions"]
 
 _ALWAYS = ("numpy",)
 _WHEN_LOADED = ("numba", "tokenizers", "safetensors", "torch", "transformers")
@@ -71,6 +71,12 @@ def describe_texts(source: str, texts: Sequence[str]) -> dict[str, Any]:
     for text in texts:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     return {"texts": f"{len(texts)} from {source}", "texts_sha256": digest.hexdigest()}
+
+
+def file_sha256(path: str | os.PathLike[str]) -> str:
+    """SHA-256 of a file's bytes."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def _version(name: str) -> str:

@@ -15,10 +15,38 @@ if TYPE_CHECKING:
     from validation.progress import Progress
     from validation.report.document import Document
 
-__all__ = ["BUG", "INTERRUPTED", "NOT_RUN", "WRONG_CALL", "guarded", "run"]
+__all__ = [
+    "BUG",
+    "INTERRUPTED",
+    "NOT_RUN",
+    "WRONG_CALL",
+    "calm_threads",
+    "guarded",
+    "one_blas_thread",
+    "run",
+]
 
 WRONG_CALL, NOT_RUN, INTERRUPTED = 2, 3, 130
 BUG = 70  # an error of ours: neither "a check failed" nor "wrong input" would be true
+
+
+def calm_threads() -> None:
+    """Let idle threads of compiled loops sleep, unless the user says otherwise; before they are started.
+
+    Many short loops on busy CPUs cost three times their own work in threads that spin for the next one.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def one_blas_thread() -> None:
+    """One thread for NumPy's BLAS in this process, unless the user has said how many, or NumPy is loaded.
+
+    Products here are small, and OpenBLAS threads spin while they wait for each other: on cores that others
+    keep busy, 0.6 s become 24 s. OMP_NUM_THREADS and MKL_NUM_THREADS would bind PyTorch and Numba too.
+    """
+    said = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
+    if "numpy" not in sys.modules and not any(os.environ.get(name) for name in said):
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 
 def run(json: str | None, work: Callable[[Progress], Document]) -> int:
@@ -31,7 +59,10 @@ def run(json: str | None, work: Callable[[Progress], Document]) -> int:
     if json is not None and json != "-":
         as_json.check_target(json)
     with live_progress(sys.stderr) as tell:
-        document = work(tell)
+        try:
+            document = work(tell)
+        except BrokenPipeError as error:  # not our output: nothing is printed before the work is done
+            raise RuntimeError("a pipe broke during the work") from error
     problem = _show(as_json.dumps(document) if json == "-" else terminal.for_stream(document, sys.stdout))
     if json is not None and json != "-":
         as_json.write(document, json)
@@ -74,17 +105,27 @@ def guarded(call: Callable[[], Any]) -> int:
             code = call()
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
-        except SystemExit as ending:  # the argument parser's way of meeting a broken pipe
-            _drop_output()
-            return ending.code if isinstance(ending.code, int) and ending.code != 1 else 0
-        except BrokenPipeError:
-            _drop_output()
-            return 0
+        except SystemExit as ending:
+            return _ended(ending)
         except Exception as error:
             return _explain(error)
     if code == INTERRUPTED:
         _say("interrupted; nothing was written.")
     return code if isinstance(code, int) else 0
+
+
+def _ended(ending: SystemExit) -> int:
+    """Its code; words go to standard error with code 1, as Python does it.
+
+    The argument parser ends so when its help meets a broken pipe: then the reader has seen enough.
+    """
+    if isinstance(ending.__context__, BrokenPipeError):
+        _drop_output()
+        return 0
+    if ending.code is None or isinstance(ending.code, int):
+        return ending.code or 0
+    _say(str(ending.code))
+    return 1
 
 
 def _explain(error: Exception) -> int:

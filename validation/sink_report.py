@@ -4,20 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 import oracle
+from oracle._checks import reject
 from oracle.measures import UNDECLARED_ROWS, UNDECLARED_WEIGHT
 from validation.report.document import Column, Note, Part, Table
+from validation.wording import counted
 
-__all__ = ["SinkReport"]
+__all__ = ["SinkReport", "is_token", "lacks_token", "refuse_token"]
 
 Array = NDArray[Any]
 
 _SHOWN = 10
+_TOKEN = "token:"
+
+
+def is_token(sink: Any) -> bool:
+    """Whether `sink` names tokens by their spelling ("token:TEXT")."""
+    return isinstance(sink, str) and sink.startswith(_TOKEN)
+
+
+def lacks_token(sink: Any, tokens: Sequence[str]) -> bool:
+    """Whether `sink` is "token:TEXT" and this text has no such token: it has no visible sink then."""
+    return is_token(sink) and sink.removeprefix(_TOKEN) not in tokens
+
+
+def refuse_token(sink: str, texts: int) -> NoReturn:
+    """Raise InputError about a token that no text has."""
+    reject(
+        "sink",
+        expected="a token that a text has",
+        found=f"no token spelled {sink.removeprefix(_TOKEN)!r} in {counted(texts, 'text')}",
+        todo="Choose special, first, none, token:TEXT (as the tokenizer spells it) or positions.",
+    )
 
 
 @dataclass
@@ -31,6 +54,7 @@ class SinkReport:
     texts: int = 0
     testable: int = 0
     without: int = 0
+    content: int = 0  # the most content keys that a row sees
 
     def add(
         self,
@@ -52,6 +76,7 @@ class SinkReport:
             self.names.setdefault(f"{self._label(key, tokens)}{what}")
         self.texts += 1
         self.without += not keys
+        self.content = max(self.content, int((visible & ~sink_mask).sum(axis=-1).max(initial=0)))
         if value_norm is not None:
             for layer in layers:
                 values = oracle.value_norm_ratio(value_norm[layer], sink_mask, visible)  # (head, sink)
@@ -72,11 +97,17 @@ class SinkReport:
 
     def note(self) -> Note:
         """The sink set in words and, where known, token ids."""
+        if isinstance(self.sink, str) and self.sink == "none":
+            said = "Sink set (none): no key, by choice, so every share is 0. All visible keys are content."
+            return Note("sinks", said)
         asked = self.sink if isinstance(self.sink, str) else "given positions"
         listed = list(self.names)
         more = f" and {len(listed) - 8} more" if len(listed) > 8 else ""
         who = ", ".join(listed[:8]) + more if listed else "no key at all"
-        without = f" {self.without} of {self.texts} texts have none." if self.without and listed else ""
+        without = ""
+        if self.without and listed:
+            of = f"{self.without} of {counted(self.texts, 'text')}"
+            without = f" In {of} no sink is visible (share 0, no r)."
         return Note("sinks", f"Sink set ({asked}): {who}.{without} Content is every other visible key.")
 
     def ratio_tables(self) -> tuple[Table, ...]:
@@ -96,7 +127,7 @@ class SinkReport:
             Column("share_below_one", "part", ".1%"),
         )
         lost = sum(int(np.isnan(values).sum()) for _, _, values in self.ratios)
-        notes = (f"{lost} values of texts without content are undefined and left out",) if lost else ()
+        notes = (f"{counted(lost, 'value')} of texts without content left out as undefined",) if lost else ()
         title = "Value norm of a sink key over the mean content key, by text and head"
         return (Table("value_norm_ratio", title, columns, tuple(rows), notes),)
 
@@ -115,11 +146,13 @@ class SinkReport:
         return ("all" if layer is None else layer, label, len(known), median, below, part)
 
     def _undeclared(self) -> Part:
-        need = f"{UNDECLARED_ROWS} later rows"
+        need = f"at least {UNDECLARED_ROWS} later rows"
         if not self.testable:
             return Note("undeclared", f"Undeclared sinks: not tested, no text has a key with {need}.")
         if not self.undeclared:
-            text = f"Undeclared sinks: none in the {self.testable} of {self.texts} texts with {need}."
+            text = (
+                f"Undeclared sinks: none in the {self.testable} of {counted(self.texts, 'text')} with {need}."
+            )
             return Note("undeclared", text)
         heaviest = sorted(self.undeclared, key=lambda item: -item[-1])
         columns = (
@@ -129,13 +162,13 @@ class SinkReport:
             Column("token", "token"),
             Column("weight", "weight", ".3f"),
         )
-        title = f"Undeclared sinks: mean weight over {need} above {UNDECLARED_WEIGHT}"
+        title = f"Undeclared sinks: mean weight over all later rows ({need}) above {UNDECLARED_WEIGHT}"
         notes = (f"the heaviest {min(_SHOWN, len(heaviest))} of {len(heaviest)}; text 1 is the first text",)
         rows = tuple((text + 1, *rest) for text, *rest in heaviest[:_SHOWN])
         return Table("undeclared_sinks", title, columns, rows, notes)
 
     def _label(self, key: int, tokens: Sequence[str]) -> str:
         """Tokens that are sinks by what they are go by their spelling, the others by their place."""
-        if isinstance(self.sink, str) and (self.sink == "special" or self.sink.startswith("token:")):
+        if isinstance(self.sink, str) and (self.sink == "special" or is_token(self.sink)):
             return tokens[key]
         return "first token" if isinstance(self.sink, str) and self.sink == "first" else f"position {key}"

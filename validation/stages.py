@@ -64,15 +64,22 @@ class Batch(NamedTuple):
     token_types: NDArray[np.int64]
 
 
-def read_texts(model: Model, texts: Sequence[Text]) -> tuple[list[NDArray[np.int64]], int]:
-    """Token ids of every text that has any, and how many have none; refuses no texts, and too long ones."""
-    ids = [read_tokens(model, text, False).ids for text in texts]
-    kept = [tokens for tokens in ids if len(tokens)]
+def read_texts(
+    model: Model, texts: Sequence[Text], truncate: bool = False
+) -> tuple[list[NDArray[np.int64]], int]:
+    """Token ids of every text with tokens of its own, and how many have none.
+
+    No text with tokens raises InputError, and so does one that is too long, unless `truncate` cuts it.
+    """
+    read = [read_tokens(model, text, truncate) for text in texts]
+    kept = [tokens.ids for tokens in read if not tokens.empty]
     if not kept:
-        reject("texts", expected="a text with tokens", found=f"{len(ids)} without", todo="Give at least one.")
-    for tokens in kept:
-        check_length(model, len(tokens))
-    return kept, len(ids) - len(kept)
+        reject(
+            "texts", expected="a text with tokens", found=f"{len(read)} without", todo="Give at least one."
+        )
+    for ids in kept:
+        check_length(model, len(ids))
+    return kept, len(read) - len(kept)
 
 
 def single(token_ids: Sequence[int] | Array) -> Batch:

@@ -64,18 +64,13 @@ class RowTable:
     def __len__(self) -> int:
         return len(self.text)
 
-    def columns(self) -> dict[str, Array]:
-        """All columns by name: places, share_NAME, r_NAME, flags."""
-        return {
-            **{name: getattr(self, name) for name in _PLACES},
-            **{f"share_{name}": share for name, share in self.shares.items()},
-            **{f"r_{name}": ratio for name, ratio in self.ratios.items()},
-            **{name: getattr(self, name) for name in _FLAGS},
-        }
-
     def lengths(self) -> list[int]:
         """The distinct values of T, sorted."""
         return [int(count) for count in np.unique(self.n_tokens)]
+
+    def text_lengths(self) -> list[int]:
+        """T of every text that has rows, in the order of the texts."""
+        return self.n_tokens[np.flatnonzero(np.diff(self.text, prepend=-1))].tolist()
 
 
 def content_queries(

@@ -55,8 +55,10 @@ class Stage:
 
     @property
     def place(self) -> str:
-        """The worst place in letters: x text, L layer, H head, t token, q query, k key, d entry."""
-        return " ".join(f"{_LETTERS.get(axis, 'd')}{index}" for axis, index in self.worst.items())
+        """The worst place in letters: x text (from 1), L layer, H head, t token, q query, k key, d entry."""
+        return " ".join(
+            f"{_LETTERS.get(axis, 'd')}{index + (axis == 'text')}" for axis, index in self.worst.items()
+        )
 
 
 class Tally:
@@ -65,15 +67,21 @@ class Tally:
     def __init__(self, first: str, second: str) -> None:
         """Of the two, the more precise is what is expected."""
         self.expected, self.found = truer(first, second)
-        self.stages = {name: Stage(name, bound) for name, bound in bounds_for(first, second).items()}
+        derived = all(name.startswith("oracle") for name in (first, second))  # nobody else has them
+        self.stages = {
+            name: Stage(name, bound)
+            for name, bound in bounds_for(first, second).items()
+            if derived or name not in DERIVED
+        }
         self.texts = 0
         self.leaving: str | None = None
 
     def add(self, expected: Mapping[str, Array], found: Mapping[str, Array], mask: NDArray[np.bool_]) -> None:
-        """Compare two runs of the next text; stages that one side lacks are dropped from `stages`."""
-        self.stages = {
-            name: stage for name, stage in self.stages.items() if name in expected and name in found
-        }
+        """Compare two runs of the next text; a stage that one side does not return raises LookupError."""
+        for side, given in ((self.expected, expected), (self.found, found)):
+            missing = [name for name in self.stages if name not in given]
+            if missing:
+                raise LookupError(f"{side} returned no {', '.join(missing)}")
         for name, stage in self.stages.items():
             self._describe(stage, expected[name], found[name], len(mask))
         bounds = {name: stage.bound for name, stage in self.stages.items()}
@@ -91,7 +99,7 @@ class Tally:
             "T" if axis in ("token", "query", "key") and size == count else size
             for axis, size in zip(names, found.shape, strict=False)
         )
-        stage.dtypes = tuple(dict.fromkeys((str(found.dtype), str(expected.dtype))))
+        stage.dtypes = tuple(dict.fromkeys((_dtype_words(found.dtype), _dtype_words(expected.dtype))))
         for name, array in ((self.found, found), (self.expected, expected)):
             promised = np.dtype(precision_of(name))
             if stage.name in DERIVED:
@@ -101,7 +109,7 @@ class Tally:
                 self._leave(stage.name, {"text": self.texts}, f"dtype of {name} is {array.dtype}")
 
     def _leave(self, name: str, place: Mapping[str, int], message: str) -> None:
-        where = ", ".join(f"{axis} {index}" for axis, index in place.items())
+        where = ", ".join(f"{axis} {index + (axis == 'text')}" for axis, index in place.items())
         self.leaving = self.leaving or f"{name} ({where}): {message}"
 
 
@@ -150,6 +158,12 @@ def compare_stages(
             scale=_scale(pair[0], bound.of),
         )
         yield stage, layer, _moved(result, mask, tokens)
+
+
+def _dtype_words(dtype: np.dtype[Any]) -> str:
+    """NumPy's name, but "longdouble (80-bit)" for what it calls float128 on this processor."""
+    bits = {63: 80, 105: 106, 112: 128}.get(int(np.finfo(np.longdouble).nmant))
+    return f"longdouble ({bits}-bit)" if dtype == np.longdouble and bits else str(dtype)
 
 
 def _steps(n_layers: int) -> Iterator[tuple[str, int | None]]:

@@ -32,11 +32,17 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class TextLines(list[str]):
-    """The texts of a file, one per line; `blank_lines` says how many lines had nothing on them."""
+    """The texts of a file, one per line, each with the number of its line (from 1).
 
-    def __init__(self, texts: Iterable[str] = (), blank_lines: int = 0) -> None:
+    `blank_lines` says how many lines had nothing on them.
+    """
+
+    def __init__(
+        self, texts: Iterable[str] = (), blank_lines: int = 0, line_numbers: Iterable[int] = ()
+    ) -> None:
         super().__init__(texts)
         self.blank_lines = blank_lines
+        self.line_numbers = tuple(line_numbers)
 
 
 def read_texts(path: str | os.PathLike[str], encoding: str = "utf-8") -> TextLines:
@@ -64,10 +70,11 @@ def read_texts(path: str | os.PathLike[str], encoding: str = "utf-8") -> TextLin
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if lines[-1] == "":  # what stands after the last line end is no line
         lines.pop()
-    texts = [line for line in lines if line.strip()]
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    texts = [lines[number] for number in filled]
     if not texts:
         reject(name, expected="one text per line", found="only blank lines", todo="Put a text in it.")
-    return TextLines(texts, blank_lines=len(lines) - len(texts))
+    return TextLines(texts, len(lines) - len(texts), [number + 1 for number in filled])
 
 
 def _read_bytes(path: str | os.PathLike[str]) -> bytes:

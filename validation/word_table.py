@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,7 +16,14 @@ from validation.headline import LABELS, Summary, layer_numbers, summarise
 from validation.report.document import Column, Table
 from validation.table import WEIGHTINGS
 
-__all__ = ["Link", "WordTable"]
+__all__ = ["PROTOCOL", "Link", "WordTable"]
+
+PROTOCOL = (
+    "A word's row is that of its pieces together, with the sink hidden and the rest renormalised; its link "
+    "is the largest displayed value on another word, and among the heads of the stated layers the one with "
+    "the strongest link opens (ties: the lowest layer, head, key).",
+    "The sink share is that of the whole row, under every weighting read on the head that attention opens.",
+)
 
 Array = NDArray[Any]
 
@@ -47,13 +55,17 @@ class WordTable:
         layers = sorted({layer for chosen in self.sets for layer in chosen})
         units = oracle.group_words(trace, punctuation=self.punctuation)
         groups = [unit.tokens for unit in units]
-        merged = {name: [self._merged(trace, name, layer, groups) for layer in layers] for name in WEIGHTINGS}
-        whole = {name: np.stack(merged.pop(name)) for name in WEIGHTINGS}  # (layer, head, word, word)
-        # every unit is one position of the merged rows now; merging again changes no bit
-        words = [unit._replace(tokens=(place,)) for place, unit in enumerate(units)]
+        shape = (len(layers), trace.attention.shape[1], len(units), len(units))
+        dtype = np.result_type(trace.attention.dtype, np.float64)
+        whole = {name: np.empty(shape, dtype) for name in WEIGHTINGS}  # (layer, head, word, word)
+        for name, (place, layer) in itertools.product(WEIGHTINGS, enumerate(layers)):
+            whole[name][place] = self._merged(trace, name, layer, groups)
         for chosen in self.sets:
-            opened = oracle.open_rows(whole, words, [layers.index(layer) for layer in chosen])
-            self._opened.setdefault(chosen, []).append((text, _renamed(opened, layers)))
+            first, last = layers.index(chosen[0]), layers.index(chosen[-1])
+            places = [layers.index(layer) for layer in chosen]
+            run = last - first + 1 == len(places)  # a run of layers is a view, anything else a copy
+            rows = {name: every[first : last + 1] if run else every[places] for name, every in whole.items()}
+            self._opened.setdefault(chosen, []).append((text, oracle.open_merged_rows(rows, units, chosen)))
         self._lengths.add(int(trace.mask.sum()))
 
     @property
@@ -68,9 +80,10 @@ class WordTable:
     def summary(self, name: str, *sets: tuple[int, ...]) -> Summary:
         """Summary of these sets' rows together; a row is worse when its share grew, which is r > 1."""
         shares, before = self.shares(name, *sets), self.shares("attention", *sets)
-        known = ~np.isnan(shares)
-        worse = None if name == "attention" else int((shares > before).sum())
-        return summarise(shares)._replace(worse=worse, with_r=int(known.sum()))
+        if name == "attention":
+            return summarise(shares)
+        with_r = ~np.isnan(shares) & (before > 0)  # a row that opens has content; r needs sink mass too
+        return summarise(shares)._replace(worse=int((shares > before).sum()), with_r=int(with_r.sum()))
 
     def same_head(self, name: str, chosen: tuple[int, ...]) -> int:
         """On how many words `name` opens the head that attention opens."""
@@ -100,7 +113,7 @@ class WordTable:
             for row in range(len(opened.words))
         ]
 
-    def table(self, name: str, title: str, notes: Sequence[str] = ()) -> Table:
+    def table(self, name: str, title: str, notes: Sequence[str] = (), intro: tuple[str, ...] = ()) -> Table:
         """One row per stated set for one weighting."""
         columns = [
             Column("layers", "layers"),
@@ -126,7 +139,8 @@ class WordTable:
                 same = self.same_head(name, chosen)
                 cells += [found.worse, same, found.part(same)]
             rows.append((layer_numbers(chosen), *cells, self.undefined(chosen)))
-        return Table(f"words_{name}", f"{title}: {LABELS[name]}", tuple(columns), tuple(rows), tuple(notes))
+        full = f"{title}: {LABELS[name]}"
+        return Table(f"words_{name}", full, tuple(columns), tuple(rows), tuple(notes), intro)
 
     def _opened_in(self, chosen: tuple[int, ...]) -> list[tuple[int, oracle.OpenedRows]]:
         return self._opened.get(chosen, [])
@@ -140,12 +154,3 @@ class WordTable:
     @staticmethod
     def _joined(parts: list[Array]) -> Array:
         return np.concatenate(parts) if parts else np.empty(0)
-
-
-def _renamed(opened: oracle.OpenedRows, layers: Sequence[int]) -> oracle.OpenedRows:
-    """Layer numbers of the model instead of places in the stack of merged layers."""
-    numbers = np.asarray(layers, dtype=np.int64)
-    heads = {
-        name: np.stack([numbers[found[:, 0]], found[:, 1]], axis=1) for name, found in opened.heads.items()
-    }
-    return opened._replace(heads=heads)

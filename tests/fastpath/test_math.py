@@ -1,4 +1,4 @@
-"""exp and log of the fast path on every float32 (a sample by default), and their coefficients."""
+"""exp, log and tanh of the fast path on every float32 (a sample by default), and their coefficients."""
 
 from __future__ import annotations
 
@@ -35,6 +35,12 @@ def exp32_all(x: Array, out: Array) -> None:
 def log32_all(x: Array, out: Array) -> None:
     for i in range(x.shape[0]):
         out[i] = _math.log32(x[i])
+
+
+@compiled
+def tanh32_all(x: Array, out: Array) -> None:
+    for i in range(x.shape[0]):
+        out[i] = _math.tanh32(x[i])
 
 
 @compiled
@@ -100,25 +106,38 @@ def every() -> Any:
         yield np.arange(start, start + BLOCK, dtype=np.uint64).astype(np.uint32)
 
 
+class Claim(NamedTuple):
+    """What the docstring of a function says, beside the exact function."""
+
+    function: Callable[[Array, Array], None]
+    reference: Callable[[Array], Array]
+    bound: float  # in ULPs
+    flushes: bool  # subnormal results to zero; else none of them
+
+
+CLAIMS = {
+    "exp32": Claim(exp32_all, np.exp, BOUND, True),
+    "log32": Claim(log32_all, np.log, BOUND, False),
+    "tanh32": Claim(tanh32_all, np.tanh, 2 * BOUND, False),
+}
+
+
 def check(name: str, found: Survey) -> None:
-    assert found.worst <= BOUND, (name, found)
+    assert found.worst <= CLAIMS[name].bound, (name, found)
     assert found.mismatches == 0, (name, found)
-    assert found.flushed == found.subnormal, (name, found)
+    assert found.flushed == (found.subnormal if CLAIMS[name].flushes else 0), (name, found)
 
 
-FUNCTIONS = {"exp32": (exp32_all, np.exp), "log32": (log32_all, np.log)}
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", CLAIMS)
 def test_a_sample_of_all_float32(name: str) -> None:
-    found = survey(*FUNCTIONS[name], sample())
+    found = survey(*CLAIMS[name][:2], sample())
     check(name, found)
     assert found.worst > 0.5, "correctly rounded everywhere? the survey cannot be right"
 
 
 @pytest.mark.slow
 def test_every_float32(capsys: pytest.CaptureFixture[str]) -> None:
-    table = {name: survey(*pair, every()) for name, pair in FUNCTIONS.items()}
+    table = {name: survey(*claim[:2], every()) for name, claim in CLAIMS.items()}
     with capsys.disabled():
         print(
             f"\n{'function':9} {'worst ULP':>10} {'at x':>16} {'subnormal':>10} {'flushed':>8}"
@@ -171,6 +190,13 @@ def test_log32_of_subnormals_and_of_what_has_no_log() -> None:
     )
 
 
+def test_tanh32_of_small_and_odd_numbers() -> None:
+    small = np.array([1, 1000, 0x7FFFFF, 0x8000_0001, 0], np.uint32).view(np.float32)
+    np.testing.assert_array_equal(run(tanh32_all, small).view(np.uint32), small.view(np.uint32))
+    odd = np.array([np.nan, np.inf, -np.inf, 1e38, -1e38, 20], np.float32)
+    np.testing.assert_array_equal(run(tanh32_all, odd), np.array([np.nan, 1, -1, 1, -1, 1], np.float32))
+
+
 def test_exp64_against_longdouble() -> None:
     rng = np.random.default_rng(3)
     count = 200_000 if not numba.config.DISABLE_JIT else 5_000
@@ -203,6 +229,7 @@ def test_coefficients_come_from_the_generator() -> None:
         (made.exp32, _math._EXP32, 2**-27),
         (made.exp64, _math._EXP64, 2**-56),
         (made.log32, _math._LOG32, 2**-29),
+        (made.tanh32, _math._TANH32, 2**-28),
     ):
         coefficients, error = fit()
         np.testing.assert_array_equal(written, coefficients)

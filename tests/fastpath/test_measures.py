@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numba
 import numpy as np
 import pytest
@@ -141,6 +143,77 @@ def test_sinks_and_visibility_of_their_own_for_every_matrix(rows, norms):
         np.testing.assert_allclose(fast.shares[name], share, atol=1e-13)
     for found, expected in zip(fast.entropy, slow.entropy, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, -1.0, np.inf, 1e308])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_norm_that_no_query_sees_does_not_matter(rows, norms, wrong, dtype):
+    seen = np.arange(T) < T - 3
+    rows = np.where(seen, rows, 0)
+    rows = (rows / rows.sum(axis=-1, keepdims=True)).astype(dtype)
+    expected = oracle.row_measures(rows, SINKS, norms, seen)
+    for norm in norms.values():
+        norm[..., ~seen] = wrong
+    for visible in (seen, np.broadcast_to(seen, rows.shape), KeyRange([0] * T, [T - 3] * T)):
+        equal_measures(
+            fastpath.row_measures(rows, SINKS, norms, visible),
+            expected,
+            1e-6 if dtype == np.float32 else 1e-13,
+        )
+
+
+def test_a_norm_that_one_query_sees_is_judged_in_the_words_of_the_oracle(rows, norms):
+    seen = np.ones(rows.shape, bool)
+    seen[..., 5] = False
+    seen[1, 2, 3, 5] = True
+    norms["value_norm"][..., 5] = np.nan
+    rows = np.where(seen, rows, 0)
+    rows /= rows.sum(axis=-1, keepdims=True)
+    said = []
+    for layer in (oracle, fastpath):
+        with pytest.raises(InputError, match=r"nan at index \(1, 2, 5\)") as caught:
+            layer.row_measures(rows, SINKS, norms, seen)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    norms["value_norm"][1, 2, 5] = 1
+    fastpath.row_measures(rows, SINKS, norms, seen)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("total", [0.99, 1.01, 0.99 - 1e-6, 1.01 + 1e-6, 0.985, 1.015])
+def test_both_close_or_refuse_the_same_rows_at_the_edge(rows, total, dtype):
+    for row in (rows * total).astype(dtype).reshape(-1, 1, T)[:40]:
+        said = []
+        for layer in (oracle, fastpath):
+            try:
+                layer.sink_share(row, SINKS)
+                said.append("")
+            except InputError as error:
+                said.append(str(error))
+        assert said[0] == said[1]
+        if total in (0.99, 1.01):
+            assert said[0] == ""
+        if abs(total - 1) > 0.0125 or (dtype != np.float16 and total not in (0.99, 1.01)):
+            assert "within 0.01" in said[0]
+
+
+@pytest.mark.parametrize("key", [0, 700])
+def test_many_wrong_rows_are_counted_in_little_memory(key):
+    rows = np.full((4, 1000, 1000), np.float32(1e-3))
+    rows[1, 3:, key] = -1
+    rows[2] *= 2
+    rows[3, :, key] = -1
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=rf"head 1, query 3, key {key} \(1997 in all\)") as fast:
+            fastpath.sink_share(rows, np.arange(1000) == 0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2.5 * rows.nbytes
+    with pytest.raises(InputError) as slow:
+        oracle.sink_share(rows, np.arange(1000) == 0)
+    assert str(fast.value) == str(slow.value)
 
 
 def test_longdouble_is_sent_to_the_oracle(rows):

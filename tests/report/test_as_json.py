@@ -56,6 +56,7 @@ def test_the_document_is_there_with_every_digit_and_nan_as_null():
                 {"layer": 1, "share": None},
                 {"layer": None, "share": float(np.float32(0.1))},
             ],
+            "intro": [],
             "notes": ["a note"],
         },
         {"kind": "check", "key": "rows", "expected": "1", "found": "2", "ok": False},

@@ -142,7 +142,9 @@ def test_the_header_states_provenance_and_shortens_long_lists():
     shown = lines(
         provenance={
             "model_sha256": None,
-            "T": list(range(8, 30)),
+            "T": [*range(8, 30), 9],
+            "positions": list(range(8, 30)),
+            "convention": "keep",
             "layers": [0, 3],
             "versions": {"python": "3.11", "a_library": "1"},
             "nothing": [],
@@ -151,7 +153,10 @@ def test_the_header_states_provenance_and_shortens_long_lists():
     assert shown == [
         "sinkscope measure",
         "model sha256  none",
-        "T             8 to 29 (22 values)",
+        "T             8 to 29 (23 texts, 22 lengths)",
+        "positions     8 to 29 (22 values)",
+        "convention    keep (the sink is kept as a part of the row; shares are of the",
+        "              whole row)",
         "layers        0, 3",
         "versions      python 3.11, a_library 1",
         "nothing       none",

@@ -8,20 +8,15 @@ from text_models import by_key, hand_trace, small_model, width
 
 from oracle import InputError
 from validation import gathering
-from validation.headline import Summary
 from validation.report.document import Check, Note, Table
 from validation.studies import norm_weighting
-from validation.studies.norm_weighting import QUESTION, RULE, run, verdict
+from validation.studies.norm_weighting import QUESTION, RULE, Moves, overall, run, verdict
 from validation.studies.published_norm_weighting import PUBLISHED, arithmetic
 from validation.table import tabulate
 from validation.texts import SENTENCES, read_texts
 
 TEXT = "she saw the doctor"  # 6 tokens, 4 words
 NORMS = ("value_norm", "transformed_norm")
-
-
-def summary(above_half, rows=10):
-    return Summary(rows, 0.1, 0.9, above_half, 0, 0, rows)
 
 
 def study(monkeypatch, sink_weight, sink_norm, text=TEXT, **options):
@@ -37,22 +32,44 @@ def study(monkeypatch, sink_weight, sink_norm, text=TEXT, **options):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "answer"),
-    [(3, 0, "collapsed"), (3, 1, "stays"), (0, 0, "none"), (0, 2, "stays")],
+    ("before", "stay", "rose", "answer"),
+    [
+        (3, 0, 0, "collapsed"),
+        (3, 1, 0, "stays"),
+        (3, 1, 2, "stays"),
+        (3, 0, 2, "rose"),
+        (0, 0, 2, "rose"),
+        (0, 0, 0, "none"),
+    ],
 )
-def test_the_rule(before, after, answer):
-    assert verdict(summary(before), summary(after)) == answer
+def test_the_rule_on_a_layer(before, stay, rose, answer):
+    assert verdict(Moves(10, before, stay, rose)) == answer
+    assert verdict(Moves(0, 0, 0, 0)) == "no rows"
 
 
-def test_no_word_row_gives_no_verdict():
-    assert verdict(summary(0, rows=0), summary(0, rows=0)) == "no rows"
+@pytest.mark.parametrize(
+    ("layers", "answer"),
+    [
+        ("collapsed collapsed", "collapsed"),
+        ("collapsed none", "collapsed"),
+        ("collapsed no_rows", "collapsed"),
+        ("collapsed stays", "not collapsed"),
+        ("collapsed rose", "not collapsed"),
+        ("none rose", "not collapsed"),
+        ("none none", "none"),
+        ("none no_rows", "none"),
+        ("no_rows no_rows", "no rows"),
+    ],
+)
+def test_the_rule_on_all_layers(layers, answer):
+    assert overall([layer.replace("_", " ") for layer in layers.split()]) == answer
 
 
 def test_question_and_rule_are_the_first_that_is_said(monkeypatch):
     parts = study(monkeypatch, 0.8, 1)
     assert parts[:2] == (Note("question", f"Question: {QUESTION}"), Note("rule", f"Rule: {RULE}"))
     assert "no row of the one-row-per-word table stays above 50%" in RULE
-    assert "Fixed before the run" in RULE
+    assert "Stated before the run" in RULE
 
 
 @pytest.mark.parametrize(
@@ -61,19 +78,20 @@ def test_question_and_rule_are_the_first_that_is_said(monkeypatch):
         (0.8, 0.01, "collapsed", "the sink share has collapsed"),
         (0.8, 1, "stays", "the sink share has not collapsed"),
         (0.4, 1, "none", "no row was above 50% to begin with"),
-        (0.4, 4, "stays", "the sink share has not collapsed"),
+        (0.4, 4, "rose", "the sink share has not collapsed"),
     ],
 )
 def test_verdict_on_rows_made_by_hand(monkeypatch, weight, norm, answer, sentence):
     parts = by_key(study(monkeypatch, weight, norm))
     records = parts["verdicts"].records()
     assert [(row["layer"], row["weighting"]) for row in records] == [
-        (layer, weighting) for weighting in ("value norm", "transformed") for layer in ("0", "1", "all")
+        (layer, weighting) for weighting in ("value norm", "transformed") for layer in ("0", "1", "sum")
     ]
     share = weight * norm / (weight * norm + 1 - weight)
     for row in records:
-        assert row["verdict"] == answer
-        assert row["words"] == (8 if row["layer"] == "all" else 4)
+        whole = row["layer"] == "sum"
+        assert row["verdict"] == ("not collapsed" if whole and answer in ("stays", "rose") else answer)
+        assert row["words"] == (8 if whole else 4)
         assert row["above_half_before"] == (row["words"] if weight > 0.5 else 0)
         assert row["above_half_after"] == (row["words"] if share > 0.5 else 0)
         assert row["worst"] == row["headline_median"] == pytest.approx(share)
@@ -93,13 +111,27 @@ def test_layers_are_judged_one_by_one(monkeypatch):
     trace = hand_trace(TEXT, rows, norm, norm)
     monkeypatch.setattr(gathering.oracle, "forward", lambda *_, **__: trace)
     parts = by_key(run(small_model(), [TEXT]))
-    assert [row["verdict"] for row in parts["verdicts"].records()[:3]] == ["stays", "collapsed", "stays"]
+    assert [row["verdict"] for row in parts["verdicts"].records()[:3]] == [
+        *("stays", "collapsed", "not collapsed")
+    ]
     text = parts["verdict_value_norm"].text
-    assert "rows stay above 50% in layer 0" in text
-    assert "none stays in layer 1" in text
+    assert "Still above 50% of those word rows that were: 4 of 4 in layer 0, none of 4 in layer 1" in text
     only = by_key(run(small_model(), [TEXT], layers="1"))
     assert [row["verdict"] for row in only["verdicts"].records()[:2]] == ["collapsed", "collapsed"]
     assert [row["layers"] for row in only["words_attention"].records()] == ["1"]
+
+
+def test_a_layer_that_rises_and_one_with_nothing_are_said(monkeypatch):
+    """No row was above 50% in either layer; in the first the norms lift all of them."""
+    rows = np.broadcast_to([0.3, 0.15, 0.15, 0.15, 0.15, 0.1], (2, 3, 6, 6))
+    norm = np.ones((2, 3, 6))
+    norm[0, :, [0, 5]] = 9
+    trace = hand_trace(TEXT, rows, norm, norm)
+    monkeypatch.setattr(gathering.oracle, "forward", lambda *_, **__: trace)
+    parts = by_key(run(small_model(), [TEXT]))
+    assert [row["verdict"] for row in parts["verdicts"].records()[:3]] == ["rose", "none", "not collapsed"]
+    text = parts["verdict_value_norm"].text
+    assert "Rows that rose above 50%: 4 in layer 0; none to begin with in layer 1 (worst" in text
 
 
 def test_a_text_of_one_word_leaves_no_verdict(monkeypatch):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from oracle import Trace, sink_share
 from oracle._checks import reject
+from validation.properties import rounding
 from validation.report.document import Check, Column, Part, Table
 
 __all__ = ["positive_controls"]
@@ -55,7 +56,7 @@ def positive_controls(traces: Sequence[Trace]) -> tuple[Part, ...]:
     )
     unlike_unit, unlike_weighted = _unlike(unit, attention), _unlike(weighted, attention)
     gap = float(np.nanmax(np.abs(zeroed - others), initial=0))
-    bound = (4 * max(len(trace.tokens) for trace in traces) + 16) * float(np.finfo(np.float64).eps)
+    bound = rounding(max(len(trace.tokens) for trace in traces), np.finfo(np.float64).eps)
     moved, lowered = _unlike(zeroed, weighted), float(np.nanmedian(zeroed) - np.nanmedian(weighted))
     return (
         Table("controls", "Positive controls: tampered norms on this model", _COLUMNS, rows),

@@ -9,11 +9,11 @@ import numpy as np
 from validation import properties as laws
 from validation.mutants.kinds import Trial
 from validation.mutants.subjects import Subjects
-from validation.properties import Finding, Implementation, deviation, size_of
+from validation.properties import Finding, Implementation
+from validation.tally import bounds_for, compare_stages
 
 __all__ = ["TRIALS"]
 
-_STAGE_BOUND = 1e-12  # float64 against a float64 reference; see DEFINITIONS, "Numbers to hold ..."
 _UNMOVED = 0.01
 
 
@@ -36,24 +36,19 @@ def _rows_close(implementation: Implementation, subjects: Subjects) -> Finding:
 
 
 def _stage(name: str) -> Callable[[Implementation, Subjects], Finding]:
-    """One stage against PyTorch, on real tokens only.
-
-    Rows are compared absolutely, scores relative to the largest, vectors relative to their own norm.
-    """
+    """One stage against PyTorch on real tokens, as `diff` compares it; the error is in units of its bound."""
 
     def run(implementation: Implementation, subjects: Subjects) -> Finding:
         model, ids, mask, types, stages = subjects.judged
         trace = implementation.forward(model, ids, mask=mask, token_types=types)
-        wanted = stages[name]
         found = trace.hidden_states[0] if name == "embeddings" else getattr(trace, name)
-        if name in ("scores", "attention"):
-            wanted, found = (array[:, :, mask][..., mask] for array in (wanted, found))
-            size = size_of(wanted) if name == "scores" else 1.0
-        else:
-            wanted, found = (array[..., mask, :] for array in (wanted, found))
-            size = np.linalg.norm(wanted, axis=-1, keepdims=True)
-        gap = deviation(found, wanted, size)
-        return Finding(f"{name} against PyTorch", gap[0], _STAGE_BOUND, gap[1])
+        bound = bounds_for("oracle-float64", "torch-float64")[name]
+        worst, place = 0.0, ""
+        for _, layer, result in compare_stages(stages, {name: found}, mask, {name: bound}):
+            error = float("inf") if np.isnan(result.used) else result.used * bound.limit
+            if error > worst:
+                worst, place = error, result.message if layer is None else f"layer {layer}, {result.message}"
+        return Finding(f"{name} against PyTorch", worst, bound.limit, place)
 
     return run
 

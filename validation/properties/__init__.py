@@ -2,7 +2,7 @@
 
 from validation.properties.calls import arguments_stay, result_dtype
 from validation.properties.examples import row_examples, word_example
-from validation.properties.finding import Finding, LawBroken, deviation, size_of
+from validation.properties.finding import Finding, LawBroken, deviation, rounding, size_of
 from validation.properties.implementation import Implementation
 from validation.properties.norms import (
     head_sum_by_definition,
@@ -46,6 +46,7 @@ __all__ = [
     "ratio_by_definition",
     "ratio_decides_direction",
     "result_dtype",
+    "rounding",
     "row_examples",
     "rows_of_a_trace",
     "rows_opened_by_definition",

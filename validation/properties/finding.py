@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Finding", "LawBroken", "deviation", "size_of"]
+from validation.compare import compare
+
+__all__ = ["Finding", "LawBroken", "deviation", "rounding", "size_of"]
 
 
 class LawBroken(AssertionError):
@@ -38,17 +40,21 @@ def deviation(found: Any, wanted: Any, size: Any = 1.0) -> tuple[float, str]:
 
     `size` is a number or broadcasts against both; it turns absolute into relative errors.
     """
-    found, wanted = np.asarray(found), np.asarray(wanted)
-    if found.shape != wanted.shape:
-        return float("inf"), f"shape {found.shape} instead of {wanted.shape}"
-    if not found.size:
+    result = compare(wanted, found, relative=1, scale=size)
+    if np.isnan(result.used):
+        return float("inf"), result.message
+    if result.worst is None:
         return 0.0, ""
-    same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
-    with np.errstate(invalid="ignore"):
-        off = np.where(same, 0, np.abs(np.subtract(found, wanted))) / size
-    off = np.where(np.isnan(off), np.inf, off)
-    worst = np.unravel_index(int(off.argmax()), off.shape)
-    return float(off[worst]), f"index {tuple(map(int, worst))}: {found[worst]} instead of {wanted[worst]}"
+    return result.used, f"index {result.worst}: {result.found} instead of {result.expected}"
+
+
+def rounding(count: int, epsilon: float) -> float:
+    """What sums of `count` terms may lose on numbers of size one: 4 epsilon a term, and 16 more.
+
+    A sum of n terms is off by at most n epsilon; the factor covers the sums on both sides of a
+    quotient in both of the things compared, the 16 the products and quotients around them.
+    """
+    return (4 * count + 16) * float(epsilon)
 
 
 def size_of(array: Any) -> float:

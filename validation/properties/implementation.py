@@ -11,6 +11,7 @@ import numpy as np
 import oracle
 from oracle.attention import transformed_gram, transformed_vectors
 from validation.definitions import widest
+from validation.properties.finding import rounding
 
 __all__ = ["Implementation"]
 
@@ -38,10 +39,6 @@ class Implementation:
     epsilon: float | None = None
 
     def rounding(self, count: int, *arrays: Any) -> float:
-        """What sums of `count` terms may lose on numbers of size one: 4 epsilon a term, and 16 more.
-
-        A sum of n terms is off by at most n epsilon; the factor covers the sums on both sides of a
-        quotient in both of the things compared, the 16 the products and quotients around them.
-        """
+        """`finding.rounding` with the epsilon of this implementation on `arrays`."""
         epsilon = np.finfo(widest(*arrays)).eps if self.epsilon is None else self.epsilon
-        return (4 * count + 16) * float(epsilon)
+        return rounding(count, epsilon)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from oracle import Model
 from validation import definitions
-from validation.properties.finding import Finding, deviation, size_of
+from validation.properties.finding import Finding, deviation, rounding, size_of
 from validation.properties.implementation import Implementation
 
 __all__ = [
@@ -37,7 +37,7 @@ def rows_of_a_trace(
     hidden = ~(real[:, None] & real[None, :])
     if (trace.attention[..., hidden] != 0).any() or not np.isneginf(trace.scores[..., hidden]).all():
         gap = float("inf"), "a weight or a score where nothing is visible"
-    bound = (4 * len(real) + 16) * float(np.finfo(trace.attention.dtype).eps)
+    bound = rounding(len(real), np.finfo(trace.attention.dtype).eps)
     return Finding("rows of a trace sum to one", gap[0], bound, gap[1])
 
 
@@ -102,4 +102,4 @@ def _norm_finding(
 ) -> Finding:
     gap = deviation(found, wanted, size_of(wanted))
     epsilon = float(np.finfo(model.dtype).eps)  # the projections round in the dtype of the model
-    return Finding(law, gap[0], (4 * model.config.d_model + 16) * epsilon, gap[1])
+    return Finding(law, gap[0], rounding(model.config.d_model, epsilon), gap[1])

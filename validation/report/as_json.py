@@ -126,6 +126,7 @@ def _part(part: Part) -> dict[str, Any]:
             "title": part.title,
             "columns": [{"key": column.key, "heading": column.heading} for column in part.columns],
             "rows": _plain(part.records()),
+            "intro": list(part.intro),
             "notes": list(part.notes),
         }
     if isinstance(part, Check):

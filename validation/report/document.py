@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,13 +23,19 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under named columns. A cell is a number, a string, a boolean or None; NaN means undefined."""
+    """Rows under named columns. A cell is a number, a string, a boolean or None; NaN means undefined.
+
+    `intro` stands between the title and the rows, `notes` below them. A table that is not `shown` is for JSON
+    alone.
+    """
 
     key: str
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
     notes: tuple[str, ...] = ()
+    intro: tuple[str, ...] = ()
+    shown: bool = True
 
     def records(self) -> list[dict[str, Any]]:
         """The rows as dictionaries by column key."""
@@ -52,11 +58,13 @@ class Note:
     """A sentence, such as a verdict or a warning.
 
     Two keys have a meaning of their own: "section" marks a heading, "not_run" something that could not be
-    run, so that nothing is claimed of it.
+    run, so that nothing is claimed of it. `values` are the numbers behind the sentence: under the key "T",
+    the tokens of every text that was measured.
     """
 
     key: str
     text: str
+    values: tuple[int, ...] = ()
 
 
 Part = Table | Check | Note
@@ -82,7 +90,3 @@ class Document:
     def not_run(self) -> tuple[Note, ...]:
         """The notes on what could not be run."""
         return tuple(part for part in self.parts if isinstance(part, Note) and part.key == "not_run")
-
-    def with_parts(self, parts: Iterable[Part]) -> Document:
-        """The same document with more parts at its end."""
-        return Document(self.command, self.provenance, (*self.parts, *parts))

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 
 from validation.report._layout import blocks, lay_out, plain, wrap
 from validation.report.document import Check, Document, Table
+from validation.wording import counted, percent
 
 __all__ = ["for_stream", "render", "summary"]
 
@@ -20,6 +21,8 @@ _WIDTH = 80
 _UNDEFINED = "–"
 _TIED = "\N{NO-BREAK SPACE}"  # joins a name to its value until lines are broken
 _MANY = 12  # values that a line of the header still lists one by one
+# what a value of the header means, for the eye; JSON keeps the value alone
+_GLOSSES = {("convention", "keep"): "the sink is kept as a part of the row; shares are of the whole row"}
 _STYLES = {"title": "1", "ok": "32", "FAILED": "1;31"}
 
 
@@ -42,6 +45,8 @@ def render(document: Document, *, width: int = _WIDTH, colour: bool = False) -> 
     groups = [_header(document, width, colour)]
     kind = ""
     for part in document.parts:
+        if isinstance(part, Table) and not part.shown:
+            continue
         if isinstance(part, Table):
             lines = _table(part, width, colour)
         elif isinstance(part, Check):
@@ -79,13 +84,22 @@ def summary(document: Document) -> str:
 
 def _header(document: Document, width: int, colour: bool) -> list[str]:
     lines = _paint(wrap(f"sinkscope {document.command}", width), "title", colour)
-    items = [(plain(key.replace("_", " ")), _spell(value)) for key, value in document.provenance.items()]
+    items = [(plain(key.replace("_", " ")), _entry(key, value)) for key, value in document.provenance.items()]
     left = min(max((len(key) for key, _ in items), default=0), width // 3)
     for key, value in items:
         first, *rest = (line.replace(_TIED, " ") for line in wrap(value, width - left - 2))
         lines.append(f"{key.ljust(left)}  {first}".rstrip())
         lines += [" " * (left + 2) + line for line in rest]
     return lines
+
+
+def _entry(key: str, value: Any) -> str:
+    """A value of the provenance as words, with what its key adds."""
+    if key == "T" and isinstance(value, (list, tuple)) and len(value) > _MANY:
+        texts, lengths = counted(len(value), "text"), counted(len(set(value)), "length")
+        return f"{min(value)} to {max(value)} ({texts}, {lengths})"
+    gloss = _GLOSSES.get((key, value)) if isinstance(value, str) else None
+    return f"{_spell(value)} ({gloss})" if gloss else _spell(value)
 
 
 def _spell(value: Any) -> str:
@@ -112,6 +126,8 @@ def _table(table: Table, width: int, colour: bool) -> list[str]:
     numeric = [_is_numeric(table, place) for place in range(len(table.columns))]
     headings = [plain(column.heading) for column in table.columns]
     lines = _paint(wrap(plain(table.title), width), "title", colour)
+    for note in table.intro:
+        lines += _paragraphs(note, width)
     for number, group in enumerate(blocks(headings, rows, numeric, width)):
         head, body = lay_out(
             [headings[place] for place in group],
@@ -176,4 +192,4 @@ def _cell(value: Any, form: str) -> str:
         return _UNDEFINED
     if isinstance(value, Integral):
         return format(int(value), form)
-    return format(float(value), form or ".4g")
+    return percent(float(value), form) if form.endswith("%") else format(float(value), form or ".4g")

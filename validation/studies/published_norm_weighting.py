@@ -14,7 +14,12 @@ from validation.sink_report import SinkReport
 from validation.table import WEIGHTINGS
 from validation.word_table import WordTable
 
-__all__ = ["PUBLISHED", "Published", "arithmetic", "beside_published"]
+__all__ = ["PUBLISHED", "SOURCE", "Published", "arithmetic", "beside_published"]
+
+SOURCE = (
+    "Source of what is called published: a blog experiment on norm-weighted attention; figures as published, "
+    "its text is not reproduced here. Its measure: Kobayashi et al., EMNLP 2020, arXiv 2004.10102."
+)
 
 
 class Published(NamedTuple):
@@ -67,6 +72,7 @@ def beside_published(words: WordTable, sinks: SinkReport) -> Table:
         "other: ANOTHER MODEL (4 layers, 16 heads, 256 wide) on other sentences, of a T that is not stated",
         f"here: one row per word over {layer_words(one[0])} as one set, and the rows of each layer together",
         "The two stand side by side for the eye; neither reproduces the other.",
+        SOURCE,
     )
     return Table("published", "Published figures of another model, beside this one", columns, rows, notes)
 
@@ -119,7 +125,8 @@ def arithmetic() -> tuple[Part, ...]:
         f"The published arithmetic is wrong: a row of {_CLAIMED_SHARE:.0%} with r = {_CLAIMED_RATIO} goes to "
         f"{weighted(_CLAIMED_RATIO):.1%}, not to {_CLAIMED_RESULT:.0%}; that would take r = {needed:.3f}."
     )
-    return Table("arithmetic", "A published sum, done again", columns, rows), Note("arithmetic", text)
+    table = Table("arithmetic", "A published sum, done again", columns, rows, (SOURCE,))
+    return table, Note("arithmetic", text)
 
 
 def _odds(share: float) -> float:
