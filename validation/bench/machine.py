@@ -60,8 +60,8 @@ def busy(before: Sequence[float], after: Sequence[float], cpus: int) -> str:
     if started <= cpus / 2 and ended <= 1.5 * cpus:
         return ""
     return (
-        f"The machine was busy with other work (load {started:.1f} before, {ended:.1f} after, on {cpus} CPUs): "
-        "its timings and exponents, and the goals they meet or miss, say little."
+        f"The machine was busy (load {started:.1f} before, {ended:.1f} after, on {cpus} CPUs): its "
+        "timings and exponents, and the goals they meet or miss, say little."
     )
 
 
