@@ -18,7 +18,7 @@ import numpy as np
 from fastpath._jit import compiled_parallel, inlined
 from fastpath._math import log32
 
-__all__ = ["BLOCK", "COLUMNS", "LARGEST", "ROWS_AT_ONCE", "masked_kernel", "ranged_kernel"]
+__all__ = ["COLUMNS", "LARGEST", "masked_kernel", "ranged_kernel"]
 
 _BLOCK = 512
 LARGEST = float(np.finfo(np.float64).max)
