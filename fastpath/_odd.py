@@ -25,10 +25,11 @@ def refuse_wrong_rows(argument: str, rows: NDArray[Any], visible: Any, odd: NDAr
     for start in range(0, len(places), _AT_ONCE):
         some = places[start : start + _AT_ONCE]
         found = rows[tuple(some.T)].astype(np.float64)  # (odd row, key)
-        found = np.where(_seen(visible, rows.shape, some), found, 0)
+        seen = _seen(visible, rows.shape, some)
+        found = np.where(seen, found, 0)
         wrong = ~(np.isfinite(found) & (found >= 0))
         if argument != "attention":
-            wrong &= ~np.isnan(found).all(axis=-1, keepdims=True)
+            wrong &= ~(np.isnan(found) | ~seen).all(axis=-1, keepdims=True)
         if wrong.any():
             row, key = first_place(wrong)
             first = first or (found[row, key], _index(some[row]), key)
@@ -45,10 +46,10 @@ def refuse_wrong_rows(argument: str, rows: NDArray[Any], visible: Any, odd: NDAr
             reject_row_sum(total[worst], _index(places[worst]), int((off > slack).sum()))
 
 
-def _seen(visible: Any, shape: tuple[int, ...], places: NDArray[np.intp]) -> Any:
-    """Which keys the odd rows see, (odd row, key), or True for all."""
+def _seen(visible: Any, shape: tuple[int, ...], places: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which keys the odd rows see, (odd row, key)."""
     if visible is None:
-        return True
+        return np.ones((len(places), shape[-1]), dtype=bool)
     if isinstance(visible, KeyRange):
         start, stop = check_key_range(visible, shape)
         keys, queries = np.arange(shape[-1]), places[:, -1]

@@ -70,14 +70,13 @@ def as_array(argument: str, value: Any) -> NDArray[Any]:
     """A NumPy view of an array, a torch tensor or nested lists of numbers; float types keep their dtype.
 
     torch is recognised by its methods, so that it is never imported; bfloat16 tensors arrive as float32
-    (exactly). Objects, strings and complex numbers raise InputTypeError.
+    (exactly), alone and in lists. Objects, strings and complex numbers raise InputTypeError, and a masked
+    array InputError: its mask would be lost.
     """
-    if hasattr(value, "detach") and hasattr(value, "cpu"):
-        value = value.detach().cpu()
-        if "bfloat16" in str(value.dtype):
-            value = value.float()
     try:
-        array = np.asarray(value)
+        array = np.asarray(_plain(argument, value))
+    except InputError:
+        raise
     except (ValueError, TypeError) as error:
         reject(argument, expected="a rectangular array of numbers", found=str(error), todo="Pad or split it.")
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
@@ -88,6 +87,24 @@ def as_array(argument: str, value: Any) -> NDArray[Any]:
             todo="Pass a NumPy array, a torch tensor or nested lists of numbers.",
         )
     return array
+
+
+def _plain(argument: str, value: Any, depth: int = 0) -> Any:
+    """`value` with every torch tensor in it, at any depth of lists, as a NumPy array."""
+    if isinstance(value, np.ma.MaskedArray):
+        reject(
+            argument,
+            expected="an array without a mask of its own",
+            found="a numpy masked array",
+            todo="Pass its .data, and say what counts with visible=~mask.",
+        )
+    if hasattr(value, "detach") and hasattr(value, "cpu"):
+        value = value.detach().cpu()
+        return np.asarray(value.float() if "bfloat16" in str(value.dtype) else value)
+    deeper = isinstance(value, (list, tuple)) and depth < 32  # NumPy refuses what nests deeper
+    if deeper and not all(isinstance(item, (int, float, str, np.generic)) for item in value):
+        return [_plain(argument, item, depth + 1) for item in value]
+    return value
 
 
 def at_least_float64(argument: str, value: Any) -> NDArray[Any]:
@@ -194,11 +211,14 @@ def check_norm(norm: Any, shape: tuple[int, ...], visible: Any = None) -> NDArra
     except ValueError:
         fits = False
     if not fits:
+        vectors = norms.ndim > 1 and norms.shape[-2] == shape[-1]
         reject(
             "norm",
             expected=f"(..., key) to go with attention {shape}",
-            found=f"shape {norms.shape}",
-            todo="Give one norm for each key of each head, such as trace.value_norm.",
+            found=f"shape {norms.shape}" + (", which look like vectors (..., key, d)" if vectors else ""),
+            todo="Take their norms: np.linalg.norm(vectors, axis=-1)."
+            if vectors
+            else "Give one norm for each key of each head, such as trace.value_norm.",
         )
     if visible is not None:
         seen = seen_keys(visible, shape)

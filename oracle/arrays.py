@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import as_array, first_place, reject, reject_weight
+from oracle._checks import as_array, check_mask, first_place, reject, reject_weight
 from oracle._results import KeyRange
 from oracle.rows import check_visible, refuse_sums
 
@@ -54,7 +54,9 @@ def read_attention(
     `n_keys`, `n_layers` and `n_heads` are what the caller knows of the axes (from tokens, norms, a model); a
     size that contradicts them is refused with the readings that there are. Without `visible` ((query, key),
     (batch, query, key) or a KeyRange), an upper triangle that is zero in every head is taken as causal, and
-    columns that are zero in every head and row as padding; the notes say so. The rows are widened into the
+    columns that are zero in every head and row as padding; the notes say so. So they are with a mask of real
+    tokens, (key,) or (batch, key), which says nothing of causality; padding then neither sees nor is seen. A
+    mask that could be (query, key) or (batch, key), as with as many texts as queries, is refused. The rows are widened into the
     result, and nothing else of its size is made. Raises InputError as `check_rows` does, and for layers that
     are None or missing (Hugging Face gives those under sdpa and flash attention). A note that begins with
     WARNING says that a bare 4-D array looks like a batch.
@@ -81,18 +83,12 @@ def read_attention(
         )
     dtype = parts.dtype if isinstance(parts, np.ndarray) else np.result_type(*parts)
     rows = _widened(parts, axes, sizes, np.dtype(np.longdouble if dtype == np.longdouble else np.float64))
-    if visible is None:
+    given = visible if visible is None or isinstance(visible, KeyRange) else as_array("visible", visible)
+    real = _real_tokens(given, rows.shape) if isinstance(given, np.ndarray) else None
+    if given is None or real is not None:
         bare = layout is None and " ".join(axes) == _LAYOUTS[4][0] and not _is_list_of_layers(attention)
-        seen = _infer_visible(rows, notes, bare)
+        seen = _infer_visible(rows, notes, bare and real is None, real)
     else:
-        given = visible if isinstance(visible, KeyRange) else as_array("visible", visible)
-        if not isinstance(given, KeyRange) and given.ndim not in (2, 3):
-            reject(
-                "visible",
-                expected="a mask (query, key) or (batch, query, key)",
-                found=f"shape {given.shape}",
-                todo="From a mask of real tokens: visible = mask[:, None] & mask[None, :].",
-            )
         per_text = np.broadcast_to(0.0, (rows.shape[0], *rows.shape[-2:]))
         seen = np.broadcast_to(check_visible(given, per_text), per_text.shape)
     total = _checked_sums(rows, seen)
@@ -168,6 +164,33 @@ def _widened(
     return out
 
 
+def _real_tokens(visible: Array, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:
+    """A mask of real tokens as (batch, key); None for one of rows, (query, key) or (batch, query, key)."""
+    batch, _, _, queries, keys = shape
+    of_rows = visible.shape in ((queries, keys), (1, queries, keys), (batch, queries, keys))
+    of_tokens = visible.shape in ((keys,), (batch, keys))
+    if of_rows and of_tokens and queries > 1:
+        reject(
+            "visible",
+            expected="a mask that can be read in one way",
+            found=f"shape {visible.shape}, which is (query, key) or, for {batch} texts, (batch, key)",
+            todo="Give it per text: mask[None] if it is (query, key), of real tokens "
+            "mask[:, :, None] & mask[:, None, :].",
+        )
+    if not of_rows and not of_tokens:
+        reject(
+            "visible",
+            expected=f"a mask (query, key) = ({queries}, {keys}) or (batch, query, key), or of real tokens "
+            f"for {batch} text{'s' * (batch != 1)}",
+            found=f"shape {visible.shape}",
+            todo="From a mask of real tokens (batch, key): mask[:, :, None] & mask[:, None, :]; if attention "
+            'has a batch axis, say so with layout= ("batch head query key", ...).',
+        )
+    if of_rows:
+        return None
+    return np.broadcast_to(check_mask("visible", visible, (batch, keys)), (batch, keys))
+
+
 def _checked_sums(rows: Array, visible: NDArray[np.bool_]) -> Array:
     """Set invisible weights to zero, in place, and sum the rows: (batch, layer, head, query).
 
@@ -189,8 +212,12 @@ def _checked_sums(rows: Array, visible: NDArray[np.bool_]) -> Array:
     return total
 
 
-def _infer_visible(rows: Array, notes: list[str], bare: bool) -> NDArray[np.bool_]:
+def _infer_visible(
+    rows: Array, notes: list[str], bare: bool, real: NDArray[np.bool_] | None
+) -> NDArray[np.bool_]:
     """Causal triangle and padding columns, read from exact zeros: (batch, query, key).
+
+    With a mask of real tokens (batch, key) only their rows and columns are read, and only they are visible.
 
     Padding differs between texts, never between layers: a `bare` array in which it differs over the axis that
     was read as layers gets a warning.
@@ -200,7 +227,10 @@ def _infer_visible(rows: Array, notes: list[str], bare: bool) -> NDArray[np.bool
     for text, layer in np.ndindex(rows.shape[:2]):
         np.logical_or(mass[text], np.any(rows[text, layer] != 0, axis=0), out=mass[text])
     seen = np.ones(mass.shape, dtype=bool)
-    if count > 1 and rows.size and not np.triu(mass, 1).any():
+    if real is not None:  # rows of padding queries hold anything
+        seen = real[:, :, None] & real[:, None, :]
+        mass &= seen
+    if rows.size and np.triu(seen, 1).any() and not np.triu(mass, 1).any():
         seen &= np.tri(count, dtype=bool)
         notes.append("the upper triangle is zero in every head: taken as causal")
     if bare and _padding_differs(rows):
@@ -209,6 +239,8 @@ def _infer_visible(rows: Array, notes: list[str], bare: bool) -> NDArray[np.bool
             'padding of a batch looks so. If that axis is the batch, say layout="batch head query key".'
         )
     padding = np.logical_not(np.any(mass, axis=1))  # (batch, key)
+    if real is not None:
+        padding &= real
     if padding.any() and rows.size:
         seen &= ~padding[:, None, :] & ~padding[:, :, None]
         notes.append(f"{int(padding.sum())} columns are zero in every head and row: taken as padding")

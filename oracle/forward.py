@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import as_array, reject
+from oracle._checks import InputError, as_array, reject
 from oracle.activations import ACTIVATIONS
 from oracle.attention import HeadOutputs, attend, transformed_gram, transformed_vectors, visible_keys
 from oracle.inputs import check_length, check_mask, check_token_types, read_tokens
@@ -88,10 +88,15 @@ def forward_batch(
             todo="Give the segment of each token of each text.",
         )
     keep = _check_keep(keep)
-    return [
-        forward(model, ids[text], mask=real[text], token_types=types[text], sink=sink, keep=keep)
-        for text in range(len(ids))
-    ]
+    traces = []
+    for text in range(len(ids)):
+        try:
+            traces.append(
+                forward(model, ids[text], mask=real[text], token_types=types[text], sink=sink, keep=keep)
+            )
+        except InputError as error:
+            raise InputError(f"{error} (text {text} of the batch)") from None
+    return traces
 
 
 def embed(table: Embeddings, ids: Array, positions: Array, types: Array, epsilon: float) -> Array:

@@ -72,10 +72,12 @@ def refuse_sums(total: Array, dtype: np.dtype[Any]) -> None:
 def check_weights(weights: Any, visible: Any = None) -> Array:
     """Weights of any sum as float64 or longdouble, zero at keys that are not visible: (..., query, key).
 
-    A row of nothing but NaN passes; negative, infinite or other NaN weights of visible keys raise InputError.
+    A row whose visible keys are all NaN passes; negative, infinite or other NaN weights of visible keys raise
+    InputError.
     """
     array = _seen_weights("weights", weights, visible)
-    fine = (np.isfinite(array) & (array >= 0)) | np.isnan(array).all(axis=-1, keepdims=True)
+    lost = np.isnan(array) if visible is None else np.isnan(array) | ~check_visible(visible, array)
+    fine = (np.isfinite(array) & (array >= 0)) | lost.all(axis=-1, keepdims=True)
     _refuse_first("weights", array, ~fine)
     return array
 

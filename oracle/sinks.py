@@ -20,7 +20,7 @@ def choose_sinks(
     mask: NDArray[np.bool_],
     sink_ids: Sequence[int],
 ) -> NDArray[np.bool_]:
-    """The sink set as a mask over keys, (key,); padding is never in it.
+    """The sink set as a mask over keys, (key,); padding is never in it, and a position that is padding raises.
 
     `sink` is "special" (the ids in `sink_ids`), "first" (the first real token), "none", "token:TEXT" (every
     token spelled TEXT), key positions ("0,7" or a sequence of integers), or a boolean mask (key,). A position
@@ -35,7 +35,7 @@ def choose_sinks(
             if array.shape != (count,):
                 _reject(sink, f"a mask of shape ({count},)", f"shape {array.shape}")
             return array & mask
-        return _at_positions(array, count) & mask
+        return _at_positions(array, mask)
     if sink == "special":
         if not len(sink_ids):
             _reject(sink, "a model that names its special tokens", "none named")
@@ -54,11 +54,12 @@ def choose_sinks(
             positions = [int(part) for part in sink.split(",")]
         except ValueError:
             _reject(sink, "special, first, none, token:TEXT or positions like 0,7", repr(sink))
-        chosen = _at_positions(np.asarray(positions), count)
+        chosen = _at_positions(np.asarray(positions), mask)
     return chosen & mask
 
 
-def _at_positions(positions: NDArray[Any], count: int) -> NDArray[np.bool_]:
+def _at_positions(positions: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    count = len(mask)
     if positions.ndim != 1 or (positions.size and positions.dtype.kind not in "iu"):
         _reject(
             positions,
@@ -67,8 +68,14 @@ def _at_positions(positions: NDArray[Any], count: int) -> NDArray[np.bool_]:
         )
     if positions.size and (positions.min() < 0 or positions.max() >= count):
         _reject(positions, f"positions from 0 to {count - 1}", f"{positions.tolist()}")
+    places = positions.astype(np.int64)
+    padding = places[~mask[places]]
+    if padding.size:
+        real = np.flatnonzero(mask)
+        first = f"the first real token is {real[0]}" if real.size else "there is no real token"
+        _reject(positions, "positions of real tokens", f"position {padding[0]}, which is padding; {first}")
     chosen = np.zeros(count, dtype=bool)
-    chosen[positions.astype(np.int64)] = True
+    chosen[places] = True
     return chosen
 
 

@@ -108,7 +108,8 @@ def merge_words(weights: Any, groups: Sequence[Sequence[int]]) -> Array:
 
     `weights` (..., query, key), `groups` the token positions of each word. Returns (..., word, word) in
     float64 (longdouble for longdouble). Weigh first and normalise last: a row of pieces that is normalised
-    before the average gives another number. An empty group or a position outside raises InputError.
+    before the average gives another number. An empty group, a position outside or one
+    that a group names twice raises InputError.
     """
     array = at_least_float64("weights", weights)
     count = array.shape[-1] if array.ndim >= 2 else -1
@@ -126,6 +127,14 @@ def merge_words(weights: Any, groups: Sequence[Sequence[int]]) -> Array:
             expected=f"one or more positions from 0 to {count - 1} for each word",
             found=f"{[p.tolist() for p in positions]}"[:80],
             todo="Use group_words.",
+        )
+    twice = [p.tolist() for p in positions if len(np.unique(p)) < len(p)]
+    if twice:
+        reject(
+            "groups",
+            expected="each position once in a word",
+            found=f"{twice[0]}"[:80],
+            todo="Leave out the repeats: a piece that is counted twice weighs double.",
         )
     if not len(groups):
         return np.zeros((*array.shape[:-2], 0, 0), array.dtype)

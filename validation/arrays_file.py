@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import lzma
 import os
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -11,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import as_array, at_least_float64, reject
+from oracle._checks import InputError, at_least_float64, reject
 from oracle.arrays import AttentionArrays, read_attention
 from oracle.sinks import choose_sinks
 from validation.sink_report import is_token, lacks_token, refuse_token
@@ -22,6 +24,15 @@ __all__ = ["SPECIAL_SPELLINGS", "ReadArrays", "read_arrays"]
 Array = NDArray[Any]
 
 _NORMS = ("value_norm", "transformed_norm")
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    MemoryError,
+    SyntaxError,  # NumPy reads the header of an array as Python
+    tokenize.TokenError,
+)
 _KNOWN = ("attention", *_NORMS, "tokens", "visible")
 # Arrays carry no token ids, so that special tokens can only be known by their spelling.
 SPECIAL_SPELLINGS = ("[CLS]", "[SEP]", "<s>", "</s>", "<bos>", "<|begin_of_text|>", "<|endoftext|>")
@@ -45,7 +56,7 @@ def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None
     `attention` is read by `oracle.read_attention` with `layout`. Optional: `value_norm` and
     `transformed_norm`, with the axes of `attention` less the query; `tokens`, strings or integers, (token,)
     or (batch, token); `visible`, (query, key), (batch, query, key), or a mask of real tokens, (key,) or
-    (batch, key); as many texts as queries are read as (query, key). Other names are ignored and listed.
+    (batch, key), as `oracle.read_attention` reads it. Other names are ignored and listed.
     `sink` is read by `oracle.choose_sinks`; "special" needs token spellings, and a text without the token of
     "token:TEXT" has no sink, unless all texts lack it. Nothing pickled is ever loaded. Raises InputError for
     a file that is no .npz, for a missing array and for sizes that contradict each other.
@@ -60,28 +71,46 @@ def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None
         )
     names = _tokens(arrays.get("tokens"))
     given = {name: at_least_float64(name, arrays[name]) for name in _NORMS if name in arrays}
-    sizes = {name: norm.shape[-1] for name, norm in given.items() if norm.ndim}
-    if names is not None:
-        sizes["tokens"] = names.shape[-1]
     named, shape = _axes(arrays["attention"], layout)
     axes = [axis for axis in named if axis != "query"]  # those of norms
     known = dict(zip(named, shape, strict=False))
+    for name, norm in given.items():
+        if norm.ndim == len(axes) + 1 and norm.shape[:-1] == tuple(known.get(axis) for axis in axes):
+            reject(
+                name,
+                expected=f"norms, ({', '.join(axes)})",
+                found=f"shape {norm.shape}, the vectors themselves",
+                todo="Save their norms: np.linalg.norm(vectors, axis=-1).",
+            )
+    sizes = {name: norm.shape[-1] for name, norm in given.items() if norm.ndim}
+    if names is not None:
+        sizes["tokens"] = names.shape[-1]
     reading = f"attention read as ({', '.join(named)}) from shape {shape}"
     if len(named) == len(shape) and "key" in known:
         wrong = [f"{name} has {counted(size, 'key')}" for name, size in sizes.items() if size != known["key"]]
         if wrong:
             _contradiction("one number of keys", f"{', '.join(wrong)}, attention {known['key']} ({reading})")
-    visible = _visible(arrays.get("visible"), known)
-    rows = read_attention(arrays["attention"], visible=visible, layout=layout)
+    rows = read_attention(arrays["attention"], visible=arrays.get("visible"), layout=layout)
+    for axis, size in zip(("text", "layer", "head"), rows.attention.shape, strict=False):
+        if not size:
+            reject(
+                "attention",
+                expected=f"at least one {axis}",
+                found=f"none ({reading})",
+                todo="Save the rows of a whole run.",
+            )
     batch, _, _, _, count = rows.attention.shape
     norms = {name: _to_four(name, norm, axes, rows.attention.shape) for name, norm in given.items()}
     texts = _per_text(names, batch, count, rows.notes[0])
     if is_token(sink) and all(lacks_token(sink, tokens) for tokens in texts):
         refuse_token(sink, batch)
-    sinks = [
-        _sinks("none" if lacks_token(sink, tokens) else sink, tokens, seen.any(axis=0), names)
-        for tokens, seen in zip(texts, rows.visible, strict=True)
-    ]
+    sinks = []
+    for text, (tokens, seen) in enumerate(zip(texts, rows.visible, strict=True)):
+        chosen = "none" if lacks_token(sink, tokens) else sink
+        try:
+            sinks.append(_sinks(chosen, tokens, seen.any(axis=0), names))
+        except InputError as error:
+            raise InputError(f"{error} (text {text})" if batch > 1 else str(error)) from None
     ignored = [name for name in arrays if name not in _KNOWN]
     notes = [*rows.notes, *([f"ignored arrays: {', '.join(ignored)}"] if ignored else [])]
     calm, warnings = (
@@ -100,14 +129,24 @@ def _load(source: Any) -> dict[str, Any]:
     expected = "an .npz file with an array `attention`"
     try:
         with open(source, "rb") as handle:  # opened here, because np.load leaves a damaged file open
+            start = handle.read(6)
+            if start and not start.startswith((b"PK", b"\x93NUMPY", b"\x80")):  # NumPy takes it for a pickle
+                reject(
+                    name, expected=expected, found=f"a file of another kind, it begins {start!r}", todo=todo
+                )
+            handle.seek(0)
             file = np.load(handle, allow_pickle=False)
             if isinstance(file, np.lib.npyio.NpzFile):
                 return {key: file[key] if key in _KNOWN else None for key in file.files}
         found = "a single array (.npy)"
     except FileNotFoundError:
         found = "no such file"
-    except (zipfile.BadZipFile, zlib.error, EOFError, MemoryError) as error:
+    except InputError:
+        raise
+    except _DAMAGE as error:
         found = f"a damaged file ({error})"
+    except (RuntimeError, NotImplementedError) as error:
+        found = f"an archive that cannot be unpacked ({error})"
     except OSError as error:
         found = error.strerror or str(error)
     except ValueError as error:
@@ -137,30 +176,6 @@ def _tokens(tokens: Any) -> Array | None:
             todo="Pad texts to one length.",
         )
     return array.astype(str)
-
-
-def _visible(visible: Any, sizes: Mapping[str, int]) -> Any:
-    """A mask of real tokens becomes one of rows, in which padding queries see nothing.
-
-    (key,) becomes (query, key), (batch, key) becomes (batch, query, key).
-    """
-    if visible is None:
-        return None
-    array = as_array("visible", visible)
-    if array.ndim == 1:
-        return array[:, None] * array[None, :]
-    queries, keys = sizes.get("query"), sizes.get("key")
-    if array.ndim == 2 and len(array) != queries and array.shape[1] == keys:
-        if len(array) != sizes.get("batch", 1):
-            reject(
-                "visible",
-                expected=f"a mask (query, key) = ({queries}, {keys}), or of real tokens for "
-                f"{counted(sizes.get('batch', 1), 'text')}",
-                found=f"shape {array.shape}",
-                todo='If attention has a batch axis, say so with layout= ("batch head query key", ...).',
-            )
-        return array[:, :, None] * array[:, None, :]
-    return array
 
 
 def _axes(attention: Any, layout: str | None) -> tuple[list[str], tuple[int, ...]]:
