@@ -56,10 +56,10 @@ def read_attention(
     (batch, query, key) or a KeyRange), an upper triangle that is zero in every head is taken as causal, and
     columns that are zero in every head and row as padding; the notes say so. So they are with a mask of real
     tokens, (key,) or (batch, key), which says nothing of causality; padding then neither sees nor is seen. A
-    mask that could be (query, key) or (batch, key), as with as many texts as queries, is refused. The rows are widened into the
-    result, and nothing else of its size is made. Raises InputError as `check_rows` does, and for layers that
-    are None or missing (Hugging Face gives those under sdpa and flash attention). A note that begins with
-    WARNING says that a bare 4-D array looks like a batch.
+    mask that could be (query, key) or (batch, key), as with as many texts as queries, is refused. The rows
+    are widened into the result, and nothing else of its size is made. Raises InputError as `check_rows` does,
+    and for layers that are None or missing (Hugging Face gives those under sdpa and flash attention). A note
+    that begins with WARNING says that a bare 4-D array looks like a batch.
     """
     parts, shape, axes = _parts(attention, layout)
     notes = [f"axes read as ({', '.join(axes)}) from shape {shape}"]

@@ -20,12 +20,12 @@ def choose_sinks(
     mask: NDArray[np.bool_],
     sink_ids: Sequence[int],
 ) -> NDArray[np.bool_]:
-    """The sink set as a mask over keys, (key,); padding is never in it, and a position that is padding raises.
+    """The sink set as a mask over keys, (key,); padding is never in it.
 
     `sink` is "special" (the ids in `sink_ids`), "first" (the first real token), "none", "token:TEXT" (every
     token spelled TEXT), key positions ("0,7" or a sequence of integers), or a boolean mask (key,). A position
-    outside the text, a token that does not occur, or "special" for a model that names no special ids
-    raises InputError.
+    outside the text or at padding, a token that does not occur, or "special" for a model that names no
+    special ids raises InputError.
     """
     count = len(token_ids)
     chosen = np.zeros(count, dtype=bool)

@@ -229,10 +229,46 @@ def test_what_stands_where_nothing_is_visible_does_not_matter(five):
     )
 
 
-@pytest.mark.parametrize("shape", [(7,), (), (2, 5, 7, 7), (6, 6), (2, 7, 7), (7, 1)])
+@pytest.mark.parametrize(
+    "shape", [(6,), (), (2, 5, 7, 7), (6, 6), (2, 7, 7), (7, 1), (2, 7), (3, 1, 7), (1, 1, 7)]
+)
 def test_visibility_of_other_shapes_is_refused(five, shape):
     with refused("visible", f"{shape}"):
         read_attention(list(five), visible=np.ones(shape, bool))
+
+
+def test_a_mask_of_real_tokens_says_nothing_of_causality():
+    rows = causal_rows()
+    expected = read_attention(rows)
+    for real in (np.ones(6), np.ones((1, 6), bool)):
+        read = read_attention(rows, visible=real)
+        np.testing.assert_array_equal(read.visible, expected.visible)
+        assert read.notes == expected.notes
+    left = np.full((1, 2, HEADS, 6, 6), 1 / 6)  # Hugging Face's rows of padding on the left: even, or NaN
+    left[0, :, :, 2:] = np.where(np.arange(6) < 2, 0, causal_rows()[..., 2:, :])
+    left[0, :, :, 2:] /= left[0, :, :, 2:].sum(axis=-1, keepdims=True)
+    left[0, 1, :, 0] = np.nan
+    read = read_attention(left[0], visible=np.arange(6) >= 2)
+    np.testing.assert_array_equal(
+        read.visible[0], np.tri(6, dtype=bool) & np.outer(np.arange(6) >= 2, np.arange(6) >= 2)
+    )
+    assert read.notes[1:] == ("the upper triangle is zero in every head: taken as causal",)
+    alone = np.arange(6) == 2  # one token says nothing of a triangle
+    assert len(read_attention(np.eye(6)[None, None], visible=alone).notes) == 1
+
+
+def test_a_mask_per_text_is_never_stretched_over_queries(five):
+    real = np.arange(TOKENS) < np.array([[7], [5], [6]])
+    rows = five * real[:, None, None, :]
+    rows /= rows.sum(axis=-1, keepdims=True)
+    read = read_attention(list(rows), visible=real)
+    np.testing.assert_array_equal(read.visible, real[:, :, None] & real[:, None, :])
+    with refused("visible", "(3, 1, 7)", "mask[:, :, None] & mask[:, None, :]"):
+        read_attention(list(rows), visible=real[:, None, :])
+    square = random_rows(np.random.default_rng(5), 1, 4, 1, 4, 4)
+    with refused("visible", "(query, key) or, for 4 texts, (batch, key)", "mask[None]"):
+        read_attention(square, visible=np.ones((4, 4)))
+    assert read_attention(square, visible=np.ones((1, 4, 4))).visible.all()
 
 
 # --- what is closed, undefined, refused --------------------------------------------------------------

@@ -1,5 +1,8 @@
 """Attention arrays from files and from memory: read as they say, or refused in one line."""
 
+import io
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -102,12 +105,47 @@ def test_a_mask_of_real_tokens_of_a_batch():
     message = refused("visible: expected a mask", {"attention": attention[0], "visible": real}, sink="first")
     assert "for 1 text; found shape (2, 5)" in message
     assert "batch head query key" in message
-    square = rows(1, 5, 1, 5, 5)  # five texts of five tokens: read as (query, key), as it is written
+    square = rows(1, 5, 1, 5, 5)  # five texts of five tokens: the mask could be either
     causal = np.tri(5)
     square *= causal
     square /= square.sum(axis=-1, keepdims=True)
-    read = read_arrays({"attention": square, "visible": causal}, sink="first")
+    refused("could|one way", {"attention": square, "visible": causal}, sink="first")
+    read = read_arrays({"attention": square, "visible": causal[None]}, sink="first")
     np.testing.assert_array_equal(read.rows.visible, np.broadcast_to(causal.astype(bool), (5, 5, 5)))
+
+
+def test_a_mask_of_real_tokens_leaves_causal_rows_causal():
+    attention = rows(2, 3, 5, 5) * np.tri(5)
+    attention /= attention.sum(axis=-1, keepdims=True)
+    bare = read_arrays(attention, sink="first")
+    read = read_arrays({"attention": attention, "visible": np.ones(5)}, sink="first")
+    np.testing.assert_array_equal(read.rows.visible, bare.rows.visible)
+    assert read.notes == bare.notes
+
+
+def test_vectors_in_place_of_norms_are_named():
+    for name in ("value_norm", "transformed_norm"):
+        source = {"attention": rows(2, 3, 5, 5), name: np.ones((2, 3, 5, 8))}
+        message = refused(f"{name}: expected norms, .layer, head, key", source, sink="first")
+        assert "np.linalg.norm" in message
+        assert "vectors" in message
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((0, 3, 5, 5), "layer"), ((2, 0, 5, 5), "head"), ((2, 0, 3, 5, 5), "text")]
+)
+def test_arrays_of_nothing_are_refused(shape, axis):
+    refused(f"at least one {axis}; found none", np.zeros(shape), sink="first")
+
+
+def test_a_sink_at_padding_names_its_text():
+    attention = rows(1, 2, 3, 5, 5)
+    real = np.array([[1] * 5, [0, 1, 1, 1, 1]])
+    attention *= real[None, :, None, None, :]
+    attention /= attention.sum(axis=-1, keepdims=True)
+    source = {"attention": attention, "visible": real}
+    message = refused("position 0, which is padding; the first real token is 1", source, sink="0")
+    assert "(text 1)" in message
 
 
 def test_tokens_may_be_bytes_or_ids():
@@ -169,7 +207,7 @@ def test_files_that_are_no_npz_are_refused(tmp_path):
     refused("no such file", tmp_path / "missing.npz")
     refused("directory", tmp_path)
     (tmp_path / "text.npz").write_text("layer head query key")
-    refused("found", tmp_path / "text.npz")
+    refused("a file of another kind, it begins b'layer '", tmp_path / "text.npz")
     (tmp_path / "empty.npz").write_bytes(b"")
     refused("damaged", tmp_path / "empty.npz")
     np.savez_compressed(tmp_path / "whole.npz", attention=rows(2, 3, 50, 50))
@@ -180,6 +218,33 @@ def test_files_that_are_no_npz_are_refused(tmp_path):
     spoiled[len(data) // 2] ^= 0xFF
     (tmp_path / "spoiled.npz").write_bytes(spoiled)
     refused("damaged|cannot read", tmp_path / "spoiled.npz")
+
+
+def _npz(path, header=None, compression=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        data = io.BytesIO()
+        np.save(data, rows(1, 1, 9, 9))
+        archive.writestr("attention.npy", header or data.getvalue())
+    return bytearray(path.read_bytes())
+
+
+def test_archives_that_cannot_be_unpacked_are_refused(tmp_path):
+    file = tmp_path / "rows.npz"
+    for place, value in ((6, 1), (8, 99)):  # flag "encrypted"; a compression that nobody knows
+        data = _npz(file)
+        central = data.index(b"PK\x01\x02")
+        data[place] = data[central + place + 2] = value
+        file.write_bytes(data)
+        refused("cannot be unpacked", file)
+    data = _npz(file, compression=zipfile.ZIP_LZMA)
+    start = 30 + len("attention.npy") + 9
+    data[start : start + 40] = b"\xff" * 40
+    file.write_bytes(data)
+    refused("damaged", file)
+    for text in (b"{'descr': '<f8', (", b"{'descr': [(", b"{'a': 1 2}\n"):
+        text = text.ljust(118)
+        _npz(file, b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
+        refused("damaged|cannot read", file)
 
 
 def test_wrong_rows_are_refused_by_the_oracle():

@@ -77,3 +77,20 @@ def test_ragged_lists_are_refused():
 def test_tensors_that_numpy_cannot_hold_are_refused_in_our_words():
     with refused("x"):
         as_array("x", torch.ones(2).to(torch.float8_e4m3fn))
+
+
+def test_lists_of_tensors_are_arrays():
+    tensors = [torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 4.0], dtype=torch.bfloat16)]
+    for given in (tensors[:1] * 2, tensors, tuple(tensors), [tensors, [tensors[0], [5, 6]]]):
+        array = as_array("x", given)
+        assert array.dtype == np.float32 or array.dtype == np.float64
+        assert array.reshape(-1, 2)[0].tolist() == [1, 2]
+    assert as_array("x", [tensors, tensors])[1, 1].tolist() == [3, 4]
+    assert as_array("x", [tensors[0].sum(), 1.5]).tolist() == [3, 1.5]
+
+
+def test_a_masked_array_is_refused_because_its_mask_would_be_lost():
+    masked = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+    for given in (masked, [masked, masked]):
+        with refused("x", "masked array", "visible="):
+            as_array("x", given)

@@ -160,6 +160,11 @@ def test_a_batch_passes_its_options_on(model):
         _ = first.scores
 
 
+def test_a_batch_names_the_text_whose_sink_is_padding(model):
+    with refused("sink", "position 0, which is padding; the first real token is 1", "(text 1 of the batch)"):
+        forward_batch(model, [[CLS, 9, 8], [PAD, CLS, 9]], [[1, 1, 1], [0, 1, 1]], sink=[0])
+
+
 def test_a_batch_of_no_texts_is_no_traces(model):
     assert forward_batch(model, np.zeros((0, 5), int), np.zeros((0, 5), bool)) == []
 

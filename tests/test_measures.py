@@ -691,3 +691,21 @@ def test_a_range_of_keys_stands_for_its_mask_everywhere(attention, norm):
         lambda seen: np.array(undeclared_sinks(rows, SINKS, seen)),
     ):
         np.testing.assert_array_equal(call(ranged), call(mask))
+
+
+def test_a_row_without_mass_passes_on_whatever_its_keys_see(attention, norm, visible):
+    attention = np.where(visible, attention, 0)
+    attention /= attention.sum(axis=-1, keepdims=True)
+    attention[0, 1, 2] = 0
+    weights = weighted_rows(attention, norm, visible)
+    expected = weight_share(weights, SINKS)
+    assert np.isnan(expected).sum() == 1
+    np.testing.assert_array_equal(weight_share(weights, SINKS, visible), expected)
+    weights[0, 0, 2, 3] = np.nan  # one key of a row that has others
+    with refused("weights", "layer 0, head 0, query 2, key 3"):
+        weight_share(weights, SINKS, visible)
+
+
+def test_vectors_in_place_of_norms_are_named(attention, norm):
+    with refused("norm", "look like vectors", "np.linalg.norm"):
+        sink_share(attention, SINKS, np.repeat(norm[..., None], 8, axis=-1))

@@ -41,11 +41,17 @@ def test_every_way_to_name_the_sinks(sink, places):
 
 
 def test_padding_is_never_a_sink():
-    assert choose("0,1") == [1]
-    assert choose([0, 1]) == [1]
     assert choose(np.ones(6, bool)) == [1, 2, 3, 4, 5]
     assert choose("special", sink_ids=(0,)) == []
     assert choose("first", mask=np.zeros(6, bool)) == []
+
+
+@pytest.mark.parametrize("sink", ["0,1", [0], np.array([1, 0])])
+def test_a_position_that_is_padding_is_refused(sink):
+    with refused("sink", "position 0, which is padding; the first real token is 1"):
+        choose(sink)
+    with refused("sink", "there is no real token"):
+        choose(sink, mask=np.zeros(6, bool))
 
 
 def test_a_mask_that_is_given_is_not_changed():

@@ -487,3 +487,8 @@ def test_outer_punctuation_is_what_the_caller_says(model, choice):
 def test_an_unknown_choice_of_punctuation_is_refused(model):
     with refused("punctuation", "neither or sink or word"):
         group_words(forward(model, "ab", keep=()), punctuation="none")
+
+
+def test_a_group_that_names_a_position_twice_is_refused():
+    with refused("groups", "each position once in a word", "[1, 1]"):
+        merge_words(np.eye(3), [[0], [1, 1]])

@@ -225,3 +225,24 @@ def test_integer_rows_are_rows():
     np.testing.assert_array_equal(
         fastpath.sink_share(np.eye(3, dtype=int), [True, False, False]), [1.0, 0.0, 0.0]
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_without_mass_pass_on_with_what_their_queries_see(rows, norms, dtype):
+    causal = np.tri(T, dtype=bool)
+    rows = rows * causal
+    rows /= rows.sum(axis=-1, keepdims=True)
+    rows[1, 2, 5] = 0
+    holes = causal & (np.arange(T) != 2)
+    holes[2] = causal[2]
+    for seen in (causal, KeyRange.causal(T), holes):
+        given = (
+            rows
+            if seen is not holes
+            else rows * holes / np.maximum((rows * holes).sum(-1, keepdims=True), 1e-30)
+        )
+        weights = oracle.weighted_rows(given, norms["value_norm"], seen).astype(dtype)
+        found = fastpath.weight_share(weights, SINKS, seen)
+        expected = oracle.weight_share(weights, SINKS, seen)
+        assert np.isnan(expected).sum() == 1
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
