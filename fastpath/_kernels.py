@@ -1,6 +1,6 @@
 """One pass over attention rows: loops over plain arrays that trust their caller.
 
-Every kernel walks the content of a row in blocks of at most BLOCK keys. Within a block the sums run in the
+Every kernel walks the content of a row in blocks of at most _BLOCK keys. Within a block the sums run in the
 dtype of the rows, in as many lanes as the machine has; across blocks they are float64. So a float32 sum
 meets a bounded number of roundings, whatever the length. The sinks are summed apart, key by key in
 float64: neither part is ever the difference of two larger numbers.
@@ -18,11 +18,11 @@ import numpy as np
 from fastpath._jit import compiled_parallel, inlined
 from fastpath._math import log32
 
-__all__ = ["BLOCK", "COLUMNS", "LARGEST", "ROWS_AT_ONCE", "masked_kernel", "ranged_kernel"]
+__all__ = ["COLUMNS", "LARGEST", "masked_kernel", "ranged_kernel"]
 
-BLOCK = 512
+_BLOCK = 512
 LARGEST = float(np.finfo(np.float64).max)
-ROWS_AT_ONCE = 64
+_ROWS_AT_ONCE = 64
 
 # What a kernel writes for each row, float64: three sink shares (of a, of a n, of a f), two r (of n, of f)
 # and, where they were asked for, three entropies in nats.
@@ -79,20 +79,20 @@ def _make_ranged(real: Any, bits: Any, entropies: bool) -> Callable[..., None]:
         vectorising), and no array is sliced, which would count references between threads.
         """
         n_queries = rows.shape[1]
-        per_matrix = (n_queries + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE
+        per_matrix = (n_queries + _ROWS_AT_ONCE - 1) // _ROWS_AT_ONCE
         for task in numba.prange(rows.shape[0] * per_matrix):
             b = task // per_matrix
-            first = (task - b * per_matrix) * ROWS_AT_ONCE
+            first = (task - b * per_matrix) * _ROWS_AT_ONCE
             b = np.uintp(b)
             bn = b if n.shape[0] > 1 else np.uintp(0)
             bf = b if f.shape[0] > 1 else np.uintp(0)
-            for q in range(np.uintp(first), np.uintp(min(first + ROWS_AT_ONCE, n_queries))):
+            for q in range(np.uintp(first), np.uintp(min(first + _ROWS_AT_ONCE, n_queries))):
                 content, content_n, content_f, information = 0.0, 0.0, 0.0, 0.0
                 sink, sink_n, sink_f, sign = 0.0, 0.0, 0.0, np.int64(0)
                 for gap in range(gaps.shape[0]):
                     begin, end = max(gaps[gap, 0], start[q]), min(gaps[gap, 1], stop[q])
                     while begin < end:
-                        until = min(begin + BLOCK, end)
+                        until = min(begin + _BLOCK, end)
                         part, part_n, part_f, surprise = real(0), real(0), real(0), real(0)
                         signs = bits(0)
                         for k in range(np.uintp(begin), np.uintp(until)):

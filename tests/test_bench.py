@@ -214,6 +214,13 @@ def test_the_machine_is_stamped() -> None:
     assert "blas" in stamp["blas"].lower()
 
 
+def test_a_busy_machine_is_said() -> None:
+    assert bench.busy([0.9, 9, 9], [3.0, 9, 9], 2) == ""
+    assert bench.busy([], [], 2) == ""
+    assert "load 1.1 before, 2.0 after, on 2 CPUs" in bench.busy([1.1, 0, 0], [2.0, 0, 0], 2)
+    assert "busy" in bench.busy([0.0], [3.1], 2)
+
+
 def test_threads_follow_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")

@@ -79,7 +79,7 @@ def test_help_has_examples_and_fits_eighty_columns(call, command):
 
 
 def test_the_help_of_diff_names_every_implementation(call):
-    from validation.diffing import IMPLEMENTATIONS
+    from validation.stages import IMPLEMENTATIONS
 
     words = call("diff", "--help")[1].replace(",", " ").replace(";", " ").split()
     assert [word for word in words if word.startswith(("oracle-", "torch-"))][: len(IMPLEMENTATIONS)] == list(

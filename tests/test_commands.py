@@ -148,6 +148,13 @@ def test_bench_hands_its_choices_on(benchmark):
     assert "model" not in document.provenance
 
 
+def test_bench_says_that_the_machine_was_busy(benchmark, monkeypatch):
+    monkeypatch.setattr("validation.bench.busy", lambda *_: "Busy.")
+    assert commands.bench("minilm-l6", None, silent, only="rows").parts[-1] == Note("busy", "Busy.")
+    monkeypatch.setattr("validation.bench.busy", lambda *_: "")
+    assert commands.bench("minilm-l6", None, silent, only="rows").parts[-1].key == "ratio"
+
+
 def test_bench_writes_its_table_into_a_readme(benchmark, tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text("a\n<!-- bench:begin -->\n<!-- bench:end -->\nb\n")

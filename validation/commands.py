@@ -247,6 +247,8 @@ def bench(
         },
         "versions": versions(),
     }
+    warning = benchmark.busy(before, stamp["load_average"], stamp["cpus"] or 1)
+    parts += [Note("busy", warning)] if warning else []
     document = Document("bench", about, tuple(parts))
     if readme is not None:
         benchmark.write_readme(document, readme)

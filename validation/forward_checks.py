@@ -155,7 +155,7 @@ def choose_batch(lengths: Sequence[int]) -> list[int]:
     """Which texts are padded together, by place: as many as memory should hold, up to 16, of all lengths.
 
     The texts of the batch times the square of its T (the longest and two more) stay within 16 * 64**2,
-    unless a single text exceeds that by itself. Among the texts short enough they are spread by length.
+    unless a single text exceeds that by itself. Texts that are short enough are taken evenly by length.
     """
     order = sorted(range(len(lengths)), key=lambda place: lengths[place])
     for count in range(min(_MAX_BATCH, len(order)), 1, -1):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from oracle import InputError
@@ -51,6 +53,10 @@ DOCUMENT = Document(
 )
 
 
+def beside(part):
+    return replace(DOCUMENT, parts=(*DOCUMENT.parts, part))
+
+
 def test_the_table_holds_every_comparison_losses_included():
     lines = markdown(DOCUMENT).split("\n")
     assert lines[2:9] == [
@@ -71,6 +77,10 @@ def test_the_table_holds_every_comparison_losses_included():
         "numpy 2.0",
     ):
         assert words in stamp
+
+
+def test_a_busy_machine_is_said_beside_the_table():
+    assert markdown(beside(Note("busy", "It was busy."))) == f"{markdown(DOCUMENT)} It was busy."
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
@@ -117,7 +127,7 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
 def test_a_run_that_disagrees_is_not_published(tmp_path):
     target = tmp_path / "README.md"
     target.write_text(f"{BEGIN}\n{END}")
-    failed = DOCUMENT.with_parts([Check("agreement.rows", "a", "b", False)])
+    failed = beside(Check("agreement.rows", "a", "b", False))
     with pytest.raises(InputError, match=r"found agreement\.rows"):
         write_readme(failed, target)
     assert target.read_text() == f"{BEGIN}\n{END}"

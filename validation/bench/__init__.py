@@ -1,7 +1,7 @@
 """Warmed, interleaved timings of the fast path: agreement first, the machine stamped, losses shown."""
 
 from validation.bench.forward import forward_ratios
-from validation.bench.machine import blas_threads, load_average, machine
+from validation.bench.machine import blas_threads, busy, load_average, machine
 from validation.bench.readme import check_marks, write_readme
 from validation.bench.run import QUICK, SECTIONS, WHOLE, Sizes, read_sections, run_bench
 from validation.bench.timing import Paired, Timings, growth_exponent, in_turns, paired
@@ -14,6 +14,7 @@ __all__ = [
     "Sizes",
     "Timings",
     "blas_threads",
+    "busy",
     "check_marks",
     "forward_ratios",
     "growth_exponent",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-__all__ = ["blas_threads", "load_average", "machine"]
+__all__ = ["blas_threads", "busy", "load_average", "machine"]
 
 
 def machine() -> dict[str, Any]:
@@ -47,6 +48,21 @@ def blas_threads() -> int:
 def load_average() -> list[float]:
     """The system's load over 1, 5 and 15 minutes; empty where it is not told."""
     return [round(value, 2) for value in os.getloadavg()] if hasattr(os, "getloadavg") else []
+
+
+def busy(before: Sequence[float], after: Sequence[float], cpus: int) -> str:
+    """A warning in words if other programs kept the processors busy before or during a run, else nothing.
+
+    Before the run at most half of the processors may be in use; during it, itself included, half as many
+    again as there are.
+    """
+    started, ended = (loads[0] if loads else 0.0 for loads in (before, after))
+    if started <= cpus / 2 and ended <= 1.5 * cpus:
+        return ""
+    return (
+        f"The machine was busy (load {started:.1f} before, {ended:.1f} after, on {cpus} CPUs): its "
+        "timings and exponents, and the goals they meet or miss, say little."
+    )
 
 
 def _threads_of(name: str) -> int | str:

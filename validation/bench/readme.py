@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from oracle._checks import reject
-from validation.report.document import Document, Table
+from validation.report.document import Document, Note, Table
 
 __all__ = ["BEGIN", "END", "check_marks", "markdown", "replace_between", "write_readme"]
 
@@ -76,7 +76,8 @@ def markdown(document: Document) -> str:
     for part in document.parts:
         if isinstance(part, Table):
             lines += _lines(part)
-    return "\n".join([*lines, "", _stamp(document.provenance)])
+    warnings = [part.text for part in document.parts if isinstance(part, Note) and part.key == "busy"]
+    return "\n".join([*lines, "", " ".join([_stamp(document.provenance), *warnings])])
 
 
 def _lines(table: Table) -> Iterator[str]:

@@ -38,13 +38,13 @@ QUESTION = (
     "viewer that hides the sink tokens needs no warning?"
 )
 RULE = (
-    "Read from the one-row-per-word table, for each weighting, layer by layer. A layer has collapsed if it "
-    "had word rows above 50% under attention and no row of the one-row-per-word table stays above 50% under "
-    "the weighting. It stays if one of them is still above; it rose if none of them is, or there were none, "
-    "and another row is above 50% that was not. A layer without such a row before and after had none to "
-    "begin with and says nothing. The sink share as a whole has collapsed only if every layer that had such rows "
-    "has none left and no layer rose. Stated before the run; the headline's median and share of rows above "
-    "50% stand beside the verdict."
+    "Read from the one-row-per-word table, for each weighting, layer by layer. A layer has collapsed if "
+    "it had word rows above 50% under attention and no row of the one-row-per-word table stays above 50% "
+    "under the weighting. It stays if one of them is still above; it rose if none of them is, or there "
+    "were none, and another row is above 50% that was not. A layer without such a row before and after "
+    "had none to begin with and says nothing. The sink share as a whole has collapsed only if every layer "
+    "that had such rows has none left and no layer rose. Stated before the run; the headline's median and "
+    "share of rows above 50% stand beside the verdict."
 )
 _DEPTH = (
     "Not testable by one model: whether the effect depends on depth, and whether it carries over from 12 "
