@@ -12,6 +12,7 @@ from fastpath._masks import Ranges, choose_masks
 from fastpath._streaming_kernel import CHANNELS, KEYS, LOOK_AGAIN, streaming_kernel
 from oracle._checks import as_array, check_mask, reject_type
 from oracle._query_key_checks import check_head_norm, check_query_key, check_score_options, reject_scores
+from oracle._results import KeyRange
 
 __all__ = ["sink_share_from_query_key"]
 
@@ -56,9 +57,14 @@ def sink_share_from_query_key(
     masks = choose_masks(np.zeros(n_keys, bool), visible, shape)
     if isinstance(masks, Ranges):
         start, stop = np.maximum(start, masks.start), np.minimum(stop, masks.stop)
+        sight: Any = KeyRange(np.minimum(start, stop), stop)
     else:  # a mask over keys alone comes stretched over the queries
         seen = masks.visible[..., :1, :] if masks.visible.strides[-2] == 0 else masks.visible
-    norms = np.ones((1, n_keys)) if norm is None else _scaled(check_head_norm(norm, shape, n_key_heads))
+        reach = np.arange(n_keys)
+        sight = masks.visible & (start[:, None] <= reach) & (reach < stop[:, None])
+    norms = (
+        np.ones((1, n_keys)) if norm is None else _scaled(check_head_norm(norm, shape, n_key_heads, sight))
+    )
     sinks = np.atleast_2d(check_mask("sink_mask", sink_mask, shape))
     out = np.empty(shape[:-1])
     group = n_heads // n_key_heads

@@ -291,3 +291,32 @@ def test_memory_of_a_long_text(causal, capsys):
     with capsys.disabled():
         print(f"\n12 heads, 16384 tokens, causal {causal}: the peak grew by {grown:.1f} MiB")
     assert grown <= 64  # the rows would take 12 GiB
+
+
+@pytest.mark.parametrize("hidden", ["causal", "range", "mask", "holes"])
+def test_a_norm_that_nobody_sees_does_not_matter(hidden):
+    rng = np.random.default_rng(5)
+    query, key = rng.normal(size=(2, 2, 7, 4)).astype(np.float32)
+    norm = rng.gamma(2, size=(2, 7))
+    visible = np.ones((7, 7), dtype=bool)
+    options = {}
+    if hidden == "causal":  # three queries, aligned with the last keys, see no more than two keys each
+        query = query[:, :3]
+        options = {"causal": True, "window": 2}
+        unseen, visible = [0, 1, 2], None
+    elif hidden == "range":
+        unseen = [6]
+        visible = oracle.KeyRange(np.zeros(7, int), np.full(7, 6))
+    else:
+        unseen = [3] if hidden == "holes" else [6]
+        visible[:, unseen] = False
+        visible[2, 0] = hidden != "holes"
+    wrong = norm.copy()
+    wrong[:, unseen] = np.nan
+    sinks = np.arange(7) == 0
+    given = (query, key, wrong, sinks)
+    clean = fastpath.sink_share_from_query_key(query, key, norm, sinks, visible=visible, **options)
+    fast = fastpath.sink_share_from_query_key(*given, visible=visible, **options)
+    assert fast.tobytes() == clean.tobytes()
+    slow = oracle.sink_share_from_query_key(*given, visible=visible, **options)
+    np.testing.assert_allclose(fast, slow, rtol=0, atol=2e-6)
