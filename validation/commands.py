@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -24,11 +25,13 @@ __all__ = [
     "diff_layers",
     "exit_code",
     "fetch",
+    "inputs",
     "list_models",
     "measure",
     "measure_file",
     "read_lengths",
     "refuse_alone",
+    "refuse_before",
     "refuse_both",
     "remove",
     "validate",
@@ -289,6 +292,17 @@ def remove(name: str) -> Document:
     return Document("models remove", _here(), (Note("removed", f"{name}: {found}."),))
 
 
+def inputs(model_name: str, *paths: str | None) -> list[str | PurePath]:
+    """The files and the model directory that a command reads, which its output must not replace."""
+    from oracle.loading import bundled_models
+
+    try:
+        models = {model.name: model.path for model in bundled_models()}
+    except Unavailable:  # said where the model is needed
+        models = {}
+    return [models.get(model_name, os.path.expanduser(model_name)), *filter(None, paths)]
+
+
 def read_lengths(tokens: str) -> list[int]:
     """Text lengths as they are written on the command line: "128,512"."""
     try:
@@ -308,6 +322,11 @@ def refuse_both(first: str, second: str) -> NoReturn:
 def refuse_alone(option: str, needed: str) -> NoReturn:
     """Raise InputError about an option that means something only beside another one."""
     reject(option, expected=f"{needed} beside it", found="none", todo=f"Add {needed}, or leave {option} out.")
+
+
+def refuse_before(option: str, command: str) -> NoReturn:
+    """Raise InputError about an option of a command that stands before the command's name."""
+    reject(option, expected=f"it after `{command}`", found="it before", todo=f"Write: {command} ... {option}.")
 
 
 def exit_code(document: Document) -> int:
