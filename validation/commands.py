@@ -84,6 +84,7 @@ def validate(
     from validation.studies.norm_weighting import run
 
     model = _load(model_name, progress)
+    _refuse_without_content(model, texts.texts, truncate)
     sections: dict[str, Section] = {
         "The forward pass against PyTorch": lambda: validate_forward(
             model, texts.texts, progress, truncate=truncate
@@ -354,6 +355,25 @@ def _document(
     if truncate is not None:
         about["truncate"] = truncate
     return Document(command, {**about, **stated, **_here()}, (*texts.notes, *parts))
+
+
+def _refuse_without_content(model: Model, texts: Sequence[str], truncate: bool) -> None:
+    """Raise InputError, before any work, where no text leaves the study a row."""
+    from oracle.inputs import read_tokens
+    from validation.table import MIN_CONTENT_KEYS
+
+    most = 0
+    for text in texts:
+        read = read_tokens(model, text, truncate)
+        if not read.empty:
+            most = max(most, sum(token not in model.config.sink_ids for token in read.ids.tolist()))
+    if most < MIN_CONTENT_KEYS:
+        reject(
+            "texts",
+            expected=f"a text with {MIN_CONTENT_KEYS} tokens beside the special ones",
+            found=f"at most {most} in {counted(len(texts), 'text')}",
+            todo="Give a text with words.",
+        )
 
 
 def _stated(sink: str, weightings: str, layers: str | None) -> dict[str, Any]:

@@ -154,15 +154,12 @@ def _ended(ending: SystemExit) -> int:
 def _explain(error: Exception) -> int:
     from oracle._checks import InputError, InputTypeError, Unavailable
 
-    if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
-        try:  # help and version are printed by the argument parser, and what failed is still to be written
-            sys.stdout.flush()
-        except OSError as problem:
-            _drop(sys.stdout)
-            try:
-                _refuse_output(problem.strerror or str(problem))
-            except InputError as refusal:
-                error = refusal
+    if isinstance(error, OSError) and _is_of_echo(error):
+        _drop(sys.stdout)
+        try:
+            _refuse_output(error.strerror or str(error))
+        except InputError as refusal:
+            error = refusal
     if isinstance(error, (InputError, InputTypeError)):
         _say(str(error))
         return WRONG_CALL
@@ -180,6 +177,11 @@ def _explain(error: Exception) -> int:
     with suppress(OSError):
         traceback.print_exception(error)
     return BUG
+
+
+def _is_of_echo(error: OSError) -> bool:
+    """Whether it comes from the argument parser as it prints its help or the version."""
+    return any(frame.f_code.co_name == "echo" for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def _say(message: str) -> None:
