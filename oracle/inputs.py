@@ -126,7 +126,7 @@ def _tokenize(model: Model, text: str, truncate: bool) -> Tokens:
     if truncate and room < 0:
         reject(
             "truncate",
-            expected=f"at least as many positions as the tokenizer adds tokens to a text ({-room} more)",
+            expected=f"positions for the tokens that the tokenizer adds to every text ({-room} more)",
             found=f"{model.config.max_positions}, the positions of {model.name}",
             todo="Pass token ids, or use the tokenizer.json that belongs to this checkpoint.",
         )

@@ -1,4 +1,4 @@
-"""Streams that are closed or full, outputs that would replace an input, folders that are gone: one line each."""
+"""Streams that are closed or full, outputs that would replace an input, folders that are gone."""
 
 from __future__ import annotations
 

@@ -7,7 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from validation.cli_options import Encoding, Engine, File, Json, Layers, MaybeEncoding, MaybeModel, Model, Rows, Text, Verify
+from validation.cli_options import (
+    Encoding,
+    Engine,
+    File,
+    Json,
+    Layers,
+    MaybeEncoding,
+    MaybeModel,
+    Model,
+    Rows,
+    Text,
+    Verify,
+)
 from validation.running import calm_threads, guarded, one_blas_thread, run
 
 __all__ = ["app", "main"]
@@ -239,7 +251,13 @@ def measure(
             ),
             commands.inputs(name, file),
         )
-    beside = {"--model": model, "--text": text, "--file": file, "--truncate": truncate, "--encoding": encoding}
+    beside = {
+        "--model": model,
+        "--text": text,
+        "--file": file,
+        "--truncate": truncate,
+        "--encoding": encoding,
+    }
     _refuse_beside("--attention", beside)
     return run(
         json,

@@ -6,7 +6,19 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Encoding", "Engine", "File", "Json", "Layers", "MaybeEncoding", "MaybeModel", "Model", "Rows", "Text", "Verify"]
+__all__ = [
+    "Encoding",
+    "Engine",
+    "File",
+    "Json",
+    "Layers",
+    "MaybeEncoding",
+    "MaybeModel",
+    "Model",
+    "Rows",
+    "Text",
+    "Verify",
+]
 
 Model = Annotated[str, typer.Option("--model", metavar="NAME|DIR", help="A bundled name or a directory.")]
 MaybeModel = Annotated[

@@ -110,7 +110,7 @@ def guarded(call: Callable[[], Any]) -> int:
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # else its number goes to the next file, for libraries to write into
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
     try:
         return _code_of(call)
     finally:

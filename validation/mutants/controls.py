@@ -32,8 +32,8 @@ def positive_controls(traces: Sequence[Trace]) -> tuple[Part, ...]:
 
     All content queries of all heads, with no selection. A trace holds attention and value norms. With all
     norms one the share is that of attention bit for bit; with the norm of the first sink key ([CLS])
-    zero, rows move and the share is exactly what the other sinks have against the content. Raises Unavailable where no text
-    has a sink.
+    zero, rows move and the share is exactly what the other sinks have against the content.
+    Raises Unavailable where no text has a sink.
     """
     traces = [trace for trace in traces if _content(trace).any()]
     if not traces:
