@@ -139,3 +139,17 @@ def test_a_current_folder_that_is_gone_is_said_in_one_line(tmp_path):
         )
         assert ended.returncode in (2, 3)
         assert ended.stderr.count("\n") == 1, ended.stderr
+
+
+def test_a_library_that_asks_for_the_folder_that_is_gone(tmp_path):
+    code = "import os, sys; from validation.running import guarded; os.rmdir(os.getcwd()); "
+    ended = subprocess.run(
+        [sys.executable, "-c", code + "sys.exit(guarded(os.getcwd))"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=120,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr == "sinkscope: the current folder has been deleted. Go to one that is there.\n"

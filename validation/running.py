@@ -160,6 +160,9 @@ def _explain(error: Exception) -> int:
             _refuse_output(error.strerror or str(error))
         except InputError as refusal:
             error = refusal
+    if isinstance(error, FileNotFoundError) and _is_nowhere():  # libraries ask where they are
+        _say("the current folder has been deleted. Go to one that is there.")
+        return WRONG_CALL
     if isinstance(error, (InputError, InputTypeError)):
         _say(str(error))
         return WRONG_CALL
@@ -182,6 +185,14 @@ def _explain(error: Exception) -> int:
 def _is_of_echo(error: OSError) -> bool:
     """Whether it comes from the argument parser as it prints its help or the version."""
     return any(frame.f_code.co_name == "echo" for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+def _is_nowhere() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _say(message: str) -> None:
