@@ -122,12 +122,28 @@ def _tokenize(model: Model, text: str, truncate: bool) -> Tokens:
         reject(
             "text", expected="valid Unicode", found=str(error), todo="Decode the file with its own encoding."
         )
-    if truncate:
-        plain = tokenizer.encode(text, add_special_tokens=False)
-        plain.truncate(model.config.max_positions - tokenizer.num_special_tokens_to_add(False))
-        encoding = tokenizer.post_process(plain)
-    else:
-        encoding = tokenizer.encode(text)
+    room = model.config.max_positions - tokenizer.num_special_tokens_to_add(False)
+    if truncate and room < 0:
+        reject(
+            "truncate",
+            expected=f"positions for the tokens that the tokenizer adds to every text ({-room} more)",
+            found=f"{model.config.max_positions}, the positions of {model.name}",
+            todo="Pass token ids, or use the tokenizer.json that belongs to this checkpoint.",
+        )
+    try:
+        if truncate:
+            plain = tokenizer.encode(text, add_special_tokens=False)
+            plain.truncate(room)
+            encoding = tokenizer.post_process(plain)
+        else:
+            encoding = tokenizer.encode(text)
+    except Exception as error:  # the library raises plain Exception, for a missing [UNK] among others
+        reject(
+            "tokenizer",
+            expected=f"the tokenizer of {model.name} to read every text",
+            found=" ".join(str(error).split())[:300],
+            todo="Use the tokenizer.json that belongs to this checkpoint.",
+        )
     ids = np.asarray(encoding.ids, dtype=np.int64)
     if ids.size and ids.max() >= model.config.vocab_size:
         reject(

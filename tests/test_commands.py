@@ -83,6 +83,7 @@ def test_the_T_of_a_document_is_that_of_the_texts_that_were_measured(minilm, mon
     monkeypatch.setattr(commands, "_load", lambda name, progress: minilm)
     texts = Texts("a test", ("", "two words", " ", "one"))
     choice = {"sink": "special", "weightings": "attention", "layers": "0", "truncate": False}
+    choice |= {"engine": "oracle", "verify": None}
     assert commands.measure("minilm-l6", texts, progress=silent, **choice).provenance["T"] == [4, 3]
     document = commands.diff("minilm-l6", "oracle-float32", "oracle-float64", texts, silent)
     assert document.provenance["T"] == [4, 3]
@@ -219,3 +220,10 @@ def test_a_load_without_a_terminal_leaves_its_line_to_the_loader(monkeypatch):
     monkeypatch.setattr("oracle.loading.load_model", lambda name, progress: seen.append((name, progress)))
     commands._load("some", silent)
     assert seen == [("some", None)]
+
+
+@pytest.mark.parametrize("text", ["\u200d", "[CLS] [SEP]"])
+def test_validate_refuses_texts_without_content_before_any_work(work, text):
+    with pytest.raises(InputError, match="texts: expected a text with a token beside the special ones"):
+        commands.validate("minilm-l6", Texts("a test", (text,)), silent)
+    assert not work

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oracle_models import CLS, SEP, UNK, letter_tokenizer, random_model
+from tokenizers import Tokenizer, models
 from wording import refused
 
 from oracle import InputTypeError
@@ -164,3 +165,20 @@ def test_a_text_longer_than_the_positions_is_refused_with_both_lengths(model):
     check_length(model, 11)
     with refused("text", "at most 11 tokens", "12 tokens", "truncate"):
         check_length(model, 12)
+
+
+def test_a_tokenizer_that_cannot_read_the_text_is_an_input_error():
+    tokenizer = Tokenizer(models.WordPiece({"a": 0, "b": 1}, unk_token="[UNK]"))
+    model = random_model(tokenizer=tokenizer)
+    for truncate in (False, True):
+        assert read_tokens(model, "a", truncate).ids.tolist() == [0]
+        with refused("tokenizer", "the tokenizer of random", "UNK", "belongs to this checkpoint"):
+            read_tokens(model, "a donkey", truncate)
+
+
+def test_truncation_needs_room_for_the_special_tokens():
+    tiny = random_model(tokenizer=letter_tokenizer(), max_positions=1)
+    with refused("truncate", "(1 more)", "1, the positions of random"):
+        read_tokens(tiny, "a b", truncate=True)
+    pair = random_model(tokenizer=letter_tokenizer(), max_positions=2)
+    assert read_tokens(pair, "a b", truncate=True).tokens == ("[CLS]", "[SEP]")

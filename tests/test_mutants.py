@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from text_models import small_model
 
 import oracle
 import oracle.attention
@@ -237,3 +238,25 @@ def test_run_on_the_bundled_model(minilm: Model) -> None:
     assert (
         rows["attention"]["median"] > 0.3 > rows["value norm"]["median"] > rows["norm of [CLS] 0"]["median"]
     )
+
+
+def test_texts_without_a_sink_are_no_fault_of_the_code() -> None:
+    model = random_model(3)
+    ids = [[5, 9, 7, 11, 4], [8, 6, 3, 12]]
+    parts = run_mutants(model, texts=ids)
+    assert Document("validate", parts=parts).failed == ()
+    said = [part.text for part in parts if isinstance(part, Note) and part.key == "not_run"]
+    assert any("positive controls. There is no sink in these texts" in text for text in said)
+    assert any("mutants of the measure" in text and "no sink in these texts" in text for text in said)
+
+
+def test_bundled_sentences_that_do_not_fit_are_named_and_not_run() -> None:
+    small = small_model(max_positions=5)
+    parts = run_mutants(small)
+    assert Document("validate", parts=parts).failed == ()
+    said = [part.text for part in parts if isinstance(part, Note) and part.key == "not_run"]
+    assert any("The bundled sentences do not suit small: text: expected at most 5 tokens" in t for t in said)
+    with pytest.raises(oracle.InputError, match="at most 5 tokens"):
+        run_mutants(small, texts=["a doctor saw the nurse ."])
+    wordless = replace(small, tokenizer=None)
+    assert {len(trace.tokens) for trace in Subjects(wordless).traces} == {5}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -211,6 +212,13 @@ def test_a_weight_that_transformers_would_make_up_is_an_error(small: Path, tmp_p
 def test_what_is_not_a_model_is_an_input_error(tmp_path: Path, small: Path) -> None:
     with pytest.raises(InputError, match="expected a model that transformers loads"):
         Reference.load(tmp_path / "nowhere")
+    odd = tmp_path / "odd"
+    shutil.copytree(small, odd)
+    config = json.loads((odd / "config.json").read_text())
+    (odd / "config.json").write_text(json.dumps(config | {"layer_norm_eps": 1}))
+    with pytest.raises(InputError, match=r"transformers refuses the checkpoint: .*layer_norm_eps") as refusal:
+        Reference.load(odd)
+    assert "\n" not in str(refusal.value)
     with pytest.raises(InputError, match="expected float32 or float64"):
         Reference.load(small, "longdouble")
     with pytest.raises(InputError, match="A single text is a batch of one"):

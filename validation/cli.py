@@ -7,7 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from validation.cli_options import Encoding, Engine, File, Json, Layers, MaybeModel, Model, Rows, Text, Verify
+from validation.cli_options import (
+    Encoding,
+    Engine,
+    File,
+    Json,
+    Layers,
+    MaybeEncoding,
+    MaybeModel,
+    Model,
+    Rows,
+    Text,
+    Verify,
+)
 from validation.running import calm_threads, guarded, one_blas_thread, run
 
 __all__ = ["app", "main"]
@@ -126,6 +138,7 @@ def validate(
             punctuation=punctuation,
             truncate=truncate,
         ),
+        commands.inputs(model, file),
     )
 
 
@@ -161,6 +174,7 @@ def diff(
     return run(
         json,
         lambda tell: commands.diff(name, first, second, commands.choose_texts(text, file, encoding), tell),
+        commands.inputs(name, file),
     )
 
 
@@ -207,7 +221,7 @@ def measure(
     ] = False,
     engine: Engine = "fastpath",
     verify: Verify = None,
-    encoding: Encoding = "utf-8",
+    encoding: MaybeEncoding = None,
     json: Json = None,
 ) -> int:
     """Report how much attention goes to the sink.
@@ -221,11 +235,12 @@ def measure(
     if attention is None:
         if layout is not None:
             commands.refuse_alone("--layout", "--attention")
+        name = commands.DEFAULT_MODEL if model is None else model
         return run(
             json,
             lambda tell: commands.measure(
-                commands.DEFAULT_MODEL if model is None else model,
-                commands.choose_texts(text, file, encoding),
+                name,
+                commands.choose_texts(text, file, encoding or "utf-8"),
                 sink=sink,
                 weightings=weighting,
                 layers=layers,
@@ -234,8 +249,15 @@ def measure(
                 verify=verify,
                 progress=tell,
             ),
+            commands.inputs(name, file),
         )
-    beside = {"--model": model, "--text": text, "--file": file, "--truncate": truncate}
+    beside = {
+        "--model": model,
+        "--text": text,
+        "--file": file,
+        "--truncate": truncate,
+        "--encoding": encoding,
+    }
     _refuse_beside("--attention", beside)
     return run(
         json,
@@ -249,6 +271,7 @@ def measure(
             verify=verify,
             progress=tell,
         ),
+        [attention],
     )
 
 
@@ -298,6 +321,7 @@ def bench(
     return run(
         json,
         lambda tell: commands.bench(model, lengths, tell, quick=quick, only=only, readme=readme),
+        commands.inputs(model, readme),
     )
 
 
@@ -312,9 +336,12 @@ def list_models(context: typer.Context, json: Json = None) -> int:
 
     A model is fetched at first use as well.
     """
-    if context.invoked_subcommand is not None:
-        return 0
     from validation import commands
+
+    if context.invoked_subcommand is not None:
+        if json is not None:
+            commands.refuse_before("--json", context.invoked_subcommand)
+        return 0
 
     return run(json, lambda _: commands.list_models())
 

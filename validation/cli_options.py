@@ -6,7 +6,19 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Encoding", "Engine", "File", "Json", "Layers", "MaybeModel", "Model", "Rows", "Text", "Verify"]
+__all__ = [
+    "Encoding",
+    "Engine",
+    "File",
+    "Json",
+    "Layers",
+    "MaybeEncoding",
+    "MaybeModel",
+    "Model",
+    "Rows",
+    "Text",
+    "Verify",
+]
 
 Model = Annotated[str, typer.Option("--model", metavar="NAME|DIR", help="A bundled name or a directory.")]
 MaybeModel = Annotated[
@@ -18,6 +30,9 @@ Text = Annotated[
 ]
 File = Annotated[str | None, typer.Option("--file", metavar="FILE", help="A file with one text per line.")]
 Encoding = Annotated[str, typer.Option("--encoding", metavar="NAME", help="How FILE is encoded.")]
+MaybeEncoding = Annotated[
+    str | None, typer.Option("--encoding", metavar="NAME", help="How FILE is encoded.  [default: utf-8]")
+]
 Json = Annotated[
     str | None,
     typer.Option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -24,11 +25,13 @@ __all__ = [
     "diff_layers",
     "exit_code",
     "fetch",
+    "inputs",
     "list_models",
     "measure",
     "measure_file",
     "read_lengths",
     "refuse_alone",
+    "refuse_before",
     "refuse_both",
     "remove",
     "validate",
@@ -81,6 +84,7 @@ def validate(
     from validation.studies.norm_weighting import run
 
     model = _load(model_name, progress)
+    _refuse_without_content(model, texts.texts, truncate)
     sections: dict[str, Section] = {
         "The forward pass against PyTorch": lambda: validate_forward(
             model, texts.texts, progress, truncate=truncate
@@ -289,6 +293,17 @@ def remove(name: str) -> Document:
     return Document("models remove", _here(), (Note("removed", f"{name}: {found}."),))
 
 
+def inputs(model_name: str, *paths: str | None) -> list[str | PurePath]:
+    """The files and the model directory that a command reads, which its output must not replace."""
+    from oracle.loading import bundled_models
+
+    try:
+        models = {model.name: model.path for model in bundled_models()}
+    except Unavailable:  # said where the model is needed
+        models = {}
+    return [models.get(model_name, os.path.expanduser(model_name)), *filter(None, paths)]
+
+
 def read_lengths(tokens: str) -> list[int]:
     """Text lengths as they are written on the command line: "128,512"."""
     try:
@@ -308,6 +323,13 @@ def refuse_both(first: str, second: str) -> NoReturn:
 def refuse_alone(option: str, needed: str) -> NoReturn:
     """Raise InputError about an option that means something only beside another one."""
     reject(option, expected=f"{needed} beside it", found="none", todo=f"Add {needed}, or leave {option} out.")
+
+
+def refuse_before(option: str, command: str) -> NoReturn:
+    """Raise InputError about an option of a command that stands before the command's name."""
+    reject(
+        option, expected=f"it after `{command}`", found="it before", todo=f"Write: {command} ... {option}."
+    )
 
 
 def exit_code(document: Document) -> int:
@@ -335,6 +357,22 @@ def _document(
     if truncate is not None:
         about["truncate"] = truncate
     return Document(command, {**about, **stated, **_here()}, (*texts.notes, *parts))
+
+
+def _refuse_without_content(model: Model, texts: Sequence[str], truncate: bool) -> None:
+    """Raise InputError, before any work, where no text leaves the study a row."""
+    from oracle.inputs import read_tokens
+
+    for text in texts:
+        read = read_tokens(model, text, truncate)
+        if not read.empty and not set(read.ids.tolist()) <= set(model.config.sink_ids):
+            return
+    reject(
+        "texts",
+        expected="a text with a token beside the special ones",
+        found=f"none in {counted(len(texts), 'text')}",
+        todo="Give a text with words.",
+    )
 
 
 def _stated(sink: str, weightings: str, layers: str | None) -> dict[str, Any]:

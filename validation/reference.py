@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from oracle import Unavailable
 from oracle._checks import as_array, reject
+from oracle.loading._files import one_line
 
 __all__ = ["STAGES", "Reference", "random_bert", "torch_threads"]
 
@@ -54,8 +55,11 @@ class Reference:
                     use_safetensors=True,
                     output_loading_info=True,
                 )
-            except (OSError, ValueError) as error:
-                _reject(directory, "a model that transformers loads", str(error).strip().split("\n")[0])
+            except MemoryError:
+                raise
+            except Exception as error:  # whatever its own checks of a checkpoint raise
+                found = f"transformers refuses the checkpoint: {one_line(error)}"
+                _reject(directory, "a model that transformers loads", found)
         made_up = [name for name in info["missing_keys"] if not name.startswith("pooler.")]
         made_up += [str(key) for key in info["mismatched_keys"]]
         if made_up:

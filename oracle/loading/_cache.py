@@ -35,7 +35,13 @@ def models_folder() -> Path:
                 f"No home folder is known, so there is no place for fetched models. Set {CACHE_VARIABLE} to "
                 "a folder that can be written."
             )
-    return Path(os.path.abspath(os.path.expanduser(chosen))) / "models"
+    try:
+        return Path(os.path.abspath(os.path.expanduser(chosen))) / "models"
+    except OSError as error:  # a relative path, and the current folder has been deleted
+        raise Unavailable(
+            f"{CACHE_VARIABLE}={chosen} is relative to a folder that cannot be found ({one_line(error)}). "
+            "Name a whole path."
+        ) from error
 
 
 @contextmanager

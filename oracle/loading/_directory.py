@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -49,10 +50,10 @@ def load_directory(folder: Path, *, dtype: DTypeLike, name: str, sha256: str | N
 def _load(folder: Path, dtype: DTypeLike, name: str, sha256: str | None) -> Model:
     config_path = folder / _CONFIG
     config = read_object(config_path, "Name a directory with the config.json that was saved with the model.")
-    if (folder / _SINGLE).exists():
+    if os.path.lexists(folder / _SINGLE):
         source, files = folder / _SINGLE, [folder / _SINGLE]
         tensors = open_tensors(source)
-    elif (folder / _INDEX).exists():
+    elif os.path.lexists(folder / _INDEX):
         source = folder / _INDEX
         files, tensors = _open_shards(source)
     else:

@@ -22,6 +22,8 @@ def require_file(path: Path, todo: str) -> None:
     """Raise InputError where `path` is not a regular file (a pipe or a device could block for ever)."""
     if not path.is_file():
         found = "something that is not a regular file" if path.exists() else "no such file"
+        if path.is_symlink() and not path.exists():
+            found = "a link that points nowhere"
         reject(str(path), expected="a file", found=found, todo=todo)
 
 

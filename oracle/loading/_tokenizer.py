@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ def load_tokenizer(folder: Path) -> Any:
     keys that the text does not have, and a long text must be refused, not cut.
     """
     path = folder / "tokenizer.json"
-    if not path.exists():
+    if not os.path.lexists(path):
         return None
     require_file(path, _SAVE_AGAIN)
     from tokenizers import Tokenizer
@@ -40,17 +41,28 @@ def load_tokenizer(folder: Path) -> Any:
 def special_ids(folder: Path, tokenizer: Any) -> dict[str, int]:
     """Token ids by role ("cls_token", "sep_token"), as the files beside the tokenizer name the tokens.
 
-    A role that a file sets to null, and a token that the vocabulary does not hold, are left out.
+    A role that a file sets to null is left out, and so is one that no file names where the vocabulary lacks
+    its usual token. Raises InputError for a token that a file names and the vocabulary lacks.
     """
     if tokenizer is None:
         return {}
     tokens: dict[str, str | None] = dict(_DEFAULTS)
+    sources: dict[str, Path] = {}
     for file in reversed(_NAMED_IN):  # the first named has the last word
         path = folder / file
-        if path.exists():
+        if os.path.lexists(path):
             named = read_object(path, _SAVE_AGAIN)
             tokens.update({role: _content(path, role, named[role]) for role in _DEFAULTS if role in named})
+            sources.update({role: path for role in _DEFAULTS if role in named})
     ids = {role: tokenizer.token_to_id(token) for role, token in tokens.items() if token is not None}
+    for role, path in sources.items():
+        if ids.get(role, 0) is None:
+            reject(
+                f"{path}: {role}",
+                expected="a token of the vocabulary of tokenizer.json",
+                found=repr(tokens[role]),
+                todo=_SAVE_AGAIN,
+            )
     return {role: token_id for role, token_id in ids.items() if token_id is not None}
 
 

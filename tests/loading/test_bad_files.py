@@ -243,3 +243,12 @@ def test_names_that_are_neither_model_nor_path(bert_folder: Path) -> None:
         assert "minilm-l6" in refusal(name)
     message = refusal(bert_folder / "config.json")
     assert "directory that holds" in message
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json", "config.json"])
+def test_a_link_that_points_nowhere_is_called_so(bert_folder: Path, file: str) -> None:
+    (bert_folder / file).unlink()
+    (bert_folder / file).symlink_to("gone")
+    message = refusal(bert_folder)
+    assert str(bert_folder / file) in message
+    assert "a link that points nowhere" in message

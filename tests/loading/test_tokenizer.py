@@ -76,7 +76,6 @@ def test_a_model_without_tokenizer(bert_folder: Path, bert_config: dict[str, Any
         ({"cls_token": {"content": "[MASK]", "lstrip": False}}, None, (4, 3)),
         (None, {"sep_token": "[PAD]"}, (2, 0)),
         ({"sep_token": "[SEP]"}, {"sep_token": "[PAD]"}, (2, 3)),
-        ({"cls_token": "<none>"}, None, (3,)),
         ({"cls_token": None, "sep_token": None}, None, ()),
         ({"cls_token": "[SEP]"}, None, (3,)),
     ],
@@ -95,4 +94,11 @@ def test_special_tokens_are_those_that_the_files_name(
 def test_a_special_token_that_is_no_text(bert_folder: Path, value: Any) -> None:
     (bert_folder / "tokenizer_config.json").write_text(json.dumps({"cls_token": value}))
     with pytest.raises(InputError, match=r"tokenizer_config\.json: cls_token"):
+        load_model(bert_folder)
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "special_tokens_map.json"])
+def test_a_special_token_that_the_vocabulary_lacks_is_refused(bert_folder: Path, file: str) -> None:
+    (bert_folder / file).write_text(json.dumps({"cls_token": "<none>"}))
+    with pytest.raises(InputError, match=rf"{file}: cls_token.*'<none>'"):
         load_model(bert_folder)

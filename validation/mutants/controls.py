@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle import Trace, sink_share
+from oracle import Trace, Unavailable, sink_share
 from oracle._checks import reject
+from validation.mutants.subjects import NO_SINK
 from validation.properties import rounding
 from validation.report.document import Check, Column, Part, Table
 
@@ -32,10 +33,14 @@ def positive_controls(traces: Sequence[Trace]) -> tuple[Part, ...]:
     All content queries of all heads, with no selection. A trace holds attention and value norms. With all
     norms one the share is that of attention bit for bit; with the norm of the first sink key ([CLS])
     zero, rows move and the share is exactly what the other sinks have against the content.
+    Raises Unavailable where no text has a sink.
     """
     traces = [trace for trace in traces if _content(trace).any()]
     if not traces:
         reject("texts", expected="a text with content", found="special tokens only", todo="Add a sentence.")
+    traces = [trace for trace in traces if trace.sink_mask.any()]
+    if not traces:
+        raise Unavailable(NO_SINK)
     first = [int(np.argmax(trace.sink_mask)) for trace in traces]
     attention = _shares(traces, lambda trace: None)
     weighted = _shares(traces, lambda trace: trace.value_norm)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oracle import Model
+from oracle import Model, Unavailable
 from validation.mutants.controls import positive_controls
 from validation.mutants.kinds import Mutant, Outcome, Verdict, put_to
 from validation.mutants.of_forward import FORWARD_MUTANTS
@@ -56,7 +56,11 @@ def run_mutants(
         progress(f"mutant: {mutant.name}", number, len(MUTANTS))
         outcomes.append(put_to(TRIALS[mutant.trial], mutant, subjects))
     progress("mutants", len(MUTANTS), len(MUTANTS))
-    return (*report_outcomes(outcomes), *positive_controls(subjects.traces))
+    try:
+        controls = positive_controls(subjects.traces)
+    except Unavailable as error:
+        controls = (Note("not_run", f"NOT RUN: the positive controls. {error}"),)
+    return (*report_outcomes(outcomes), *controls)
 
 
 def report_outcomes(outcomes: Sequence[Outcome]) -> tuple[Part, ...]:
@@ -84,7 +88,7 @@ def _verdict(family: str, words: str, outcomes: Sequence[Outcome]) -> list[Part]
         expected = f"every mutant of {words} is killed by its own check"
         parts.append(Check(f"mutants_{family}_killed", expected, found, not alive))
     if missing:
-        why = next(outcome.why for outcome in outcomes if outcome.verdict == Verdict.NOT_RUN)
+        why = " ".join(dict.fromkeys(o.why for o in outcomes if o.verdict == Verdict.NOT_RUN))
         text = (
             f"NOT RUN: {missing} of {len(outcomes)} mutants of {words}, so nothing is claimed of them. {why}"
         )

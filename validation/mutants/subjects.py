@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle import Model, ModelConfig, Trace, Unavailable, Unit, forward, weighted_rows
+from oracle._checks import InputError
 from oracle.loading import load_model
 from oracle.model import Embeddings, Layer, Linear, Norm
 from validation.texts import SENTENCES
 
-__all__ = ["Judged", "Rows", "Subjects", "Text", "random_model", "token_ids"]
+__all__ = ["NO_SINK", "Judged", "Rows", "Subjects", "Text", "random_model", "token_ids"]
 
 Array = NDArray[Any]
+
+NO_SINK = "There is no sink in these texts: the tokenizer adds no special token."
 
 _SEED = 4
 # Prime sizes that all differ, so that no axis passes for another; large weights, so that rows are sharp.
@@ -119,16 +122,25 @@ class Subjects:
 
     @cached_property
     def traces(self) -> list[Trace]:
-        """The user's model on the user's texts, else on the bundled sentences or on random token ids."""
+        """The user's model on the user's texts, else on the bundled sentences or on random token ids.
+
+        Unavailable where a bundled sentence is too long for the model, or its tokenizer cannot read it.
+        """
         texts: Sequence[str | Sequence[int]]
         if self.texts is not None:
             texts = self.texts
         elif self.model.tokenizer is not None:
             texts = SENTENCES
         else:
-            texts = [token_ids(self.model, _TOKENS, seed) for seed in range(3)]
+            length = min(_TOKENS, self.model.config.max_positions)
+            texts = [token_ids(self.model, length, seed) for seed in range(3)]
         sink = "special" if self.model.config.sink_ids else "first"
-        return [forward(self.model, text, sink=sink, keep=("attention", "value_norm")) for text in texts]
+        try:
+            return [forward(self.model, text, sink=sink, keep=("attention", "value_norm")) for text in texts]
+        except InputError as error:
+            if self.texts is not None:
+                raise
+            raise Unavailable(f"The bundled sentences do not suit {self.model.name}: {error}") from error
 
     @property
     def judged(self) -> Judged:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from oracle import Unavailable
 from validation import properties as laws
 from validation.mutants.kinds import Trial
-from validation.mutants.subjects import Subjects
+from validation.mutants.subjects import NO_SINK, Subjects
 from validation.properties import Finding, Implementation
 from validation.tally import bounds_for, compare_stages
 
@@ -19,6 +20,8 @@ _UNMOVED = 0.01
 
 def _norms_matter(implementation: Implementation, subjects: Subjects) -> Finding:
     """On a real model hardly any row has the same share, to the last digit, with and without norms."""
+    if not any(trace.sink_mask.any() for trace in subjects.traces):
+        raise Unavailable(NO_SINK)
     same, total = 0, 0
     for trace in subjects.traces:
         plain = implementation.sink_share(trace.attention, trace.sink_mask)

@@ -7,7 +7,7 @@ import math
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,14 @@ def dumps(document: Document) -> str:
     return json.dumps(as_data(document), indent=2, allow_nan=False) + "\n"
 
 
-def check_target(path: str) -> None:
-    """Refuse a place that `write` could not write to, before any work is done for it."""
+def check_target(path: str, inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
+    """Refuse a place that `write` could not write to, before any work is done for it.
+
+    `inputs` are the files that the work reads, and the directories whose files it reads: none of them is
+    ever replaced.
+    """
     try:
-        problem = _problem(path)
+        problem = _problem(path) or ("a file that is read" if _is_one_of(path, inputs) else "")
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a null byte, a name too long
         problem = getattr(error, "strerror", None) or str(error)
     if problem:
@@ -91,8 +95,20 @@ def _problem(path: str) -> str:
     parent = target.resolve().parent
     if not parent.is_dir():
         return "no such directory"
+    if target.is_file() and not (target.stat().st_mode & 0o222 and os.access(target, os.W_OK)):
+        return "a file that must not be written"
     place = target if _is_special(target) else parent
     return "" if os.access(place, os.W_OK) else "no permission to write there"
+
+
+def _is_one_of(path: str, inputs: Iterable[str | os.PathLike[str]]) -> bool:
+    """Whether `path` is one of these files, or a file inside one of these directories, by whatever name."""
+    if not Path(path).is_file():
+        return False
+    files: list[Path] = []
+    for given in map(Path, inputs):
+        files += given.iterdir() if given.is_dir() else [given]
+    return any(file.is_file() and file.samefile(path) for file in files)
 
 
 def _is_special(path: Path) -> bool:

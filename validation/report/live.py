@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from validation.progress import Progress, silent
@@ -14,9 +14,9 @@ __all__ = ["announce_compiling", "live_progress"]
 
 
 @contextmanager
-def live_progress(stream: TextIO) -> Iterator[Progress]:
+def live_progress(stream: TextIO | None) -> Iterator[Progress]:
     """A Progress that shows itself on `stream` and wipes itself off at the end; `silent` off a terminal."""
-    if not stream.isatty() or os.environ.get("TERM") == "dumb":
+    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
         yield silent
         return
     from rich.console import Console
@@ -40,4 +40,5 @@ def live_progress(stream: TextIO) -> Iterator[Progress]:
 
 def announce_compiling() -> None:
     """Say on standard error, above any moving line, why the next half minute is silent."""
-    print("sinkscope: compiling the fast path (first use) ...", file=sys.stderr, flush=True)
+    with suppress(OSError):
+        print("sinkscope: compiling the fast path (first use) ...", file=sys.stderr, flush=True)
