@@ -137,8 +137,8 @@ def measure(
     weightings: str,
     layers: str | None,
     truncate: bool,
-    engine: str,
-    verify: int | None,
+    engine: str = "fastpath",
+    verify: int | None = None,
     progress: Progress,
 ) -> Document:
     """Sink shares of texts under a model."""
@@ -169,8 +169,8 @@ def measure_file(
     weightings: str,
     layers: str | None,
     layout: str | None,
-    engine: str,
-    verify: int | None,
+    engine: str = "fastpath",
+    verify: int | None = None,
     progress: Progress,
 ) -> Document:
     """Sink shares of attention rows that the caller has; no model and no other library is loaded."""
