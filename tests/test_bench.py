@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oracle import InputError, Model, load_model
-from validation import bench
+from validation import bench, peers
 from validation.bench import (
     QUICK,
     SECTIONS,
@@ -80,6 +80,17 @@ def test_cases_agree_and_every_goal_has_its_verdict() -> None:
     shown = render(Document("bench", {}, tuple(parts)))
     assert max(map(len, shown.splitlines())) <= 80
     assert all(record["verdict"] == "met" for record in found["accuracy"].records())
+
+
+def test_the_einsum_is_given_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    from validation.bench.rows import transformed_case
+
+    given: list[np.dtype[Any]] = []
+    monkeypatch.setattr(
+        peers, "torch_einsum", lambda rows, vectors, _: given.extend((rows.dtype, vectors.dtype))
+    )
+    transformed_case(TINY.transformed, None).contenders[1].call()
+    assert given == [np.float32, np.float32]
 
 
 def test_a_wrong_result_of_ours_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def transformed_case(sizes: tuple[int, int, int, int], missing: str | None, judg
     n_heads, n_tokens, _, d_model = sizes
     attention, sinks, _ = draw_rows((n_heads, n_tokens, n_tokens))
     values, weight = _layer(sizes)
-    vectors = transformed_vectors(values, weight)
+    vectors = transformed_vectors(values, weight).astype(values.dtype)  # as a float32 model hands them on
     return Case(
         "transformed",
         f"Transformed-norm shares of a layer: {n_heads} heads, {n_tokens} tokens, {d_model} wide",
