@@ -100,11 +100,12 @@ def _measure(
             out[place].reshape(batch, n_queries, len(COLUMNS)),
             odd[place].reshape(batch, n_queries),
         )
-        if isinstance(masks, Ranges):
-            ranged_kernel(dtype, entropies)(part, n, f, *masks, slack, results, flags)
-        else:
-            seen, sinks = (_part(mask, lead, place, 2) for mask in masks)
-            masked_kernel(dtype, entropies)(part, n, f, seen, sinks, slack, results, flags)
+        with np.errstate(all="ignore"):  # without the JIT, NumPy would warn where compiled code does not
+            if isinstance(masks, Ranges):
+                ranged_kernel(dtype, entropies)(part, n, f, *masks, slack, results, flags)
+            else:
+                seen, sinks = (_part(mask, lead, place, 2) for mask in masks)
+                masked_kernel(dtype, entropies)(part, n, f, seen, sinks, slack, results, flags)
     if odd.any():
         refuse_wrong_rows(argument, rows, visible, odd)
     return {name: out[..., column] for column, name in enumerate(COLUMNS)}

@@ -197,6 +197,7 @@ def test_both_close_or_refuse_the_same_rows_at_the_edge(rows, total, dtype):
             assert "within 0.01" in said[0]
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="a million weights, which is minutes without the JIT")
 @pytest.mark.parametrize("key", [0, 700])
 def test_many_wrong_rows_are_counted_in_little_memory(key):
     rows = np.full((4, 1000, 1000), np.float32(1e-3))
