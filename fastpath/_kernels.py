@@ -21,6 +21,7 @@ from fastpath._math import log32
 __all__ = ["COLUMNS", "LARGEST", "masked_kernel", "ranged_kernel"]
 
 _BLOCK = 512
+_ZERO = np.float64(0.0)  # without the JIT a bare 0.0 would divide as Python does
 LARGEST = float(np.finfo(np.float64).max)
 _ROWS_AT_ONCE = 64
 
@@ -36,10 +37,10 @@ def _entropies(content: float, sink: float, information: float) -> tuple[float, 
     inside, outside = sink / mass, content / mass
     binary = 0.0
     if 0.0 < outside < 0.5:
-        binary = -outside * math.log(outside) - inside * math.log1p(-outside)
+        binary = -outside * np.log(outside) - inside * np.log1p(-outside)
     elif inside > 0.0:
-        binary = -inside * math.log(inside) - (outside * math.log1p(-inside) if outside > 0.0 else 0.0)
-    within = math.log(content) - information / content
+        binary = -inside * np.log(inside) - (outside * np.log1p(-inside) if outside > 0.0 else 0.0)
+    within = np.log(content) - information / content
     within = 0.0 if within < 0.0 else within
     if not mass > 0.0:
         return np.nan, np.nan, np.nan
@@ -87,8 +88,8 @@ def _make_ranged(real: Any, bits: Any, entropies: bool) -> Callable[..., None]:
             bn = b if n.shape[0] > 1 else np.uintp(0)
             bf = b if f.shape[0] > 1 else np.uintp(0)
             for q in range(np.uintp(first), np.uintp(min(first + _ROWS_AT_ONCE, n_queries))):
-                content, content_n, content_f, information = 0.0, 0.0, 0.0, 0.0
-                sink, sink_n, sink_f, sign = 0.0, 0.0, 0.0, np.int64(0)
+                content, content_n, content_f, information = _ZERO, _ZERO, _ZERO, _ZERO
+                sink, sink_n, sink_f, sign = _ZERO, _ZERO, _ZERO, np.int64(0)
                 for gap in range(gaps.shape[0]):
                     begin, end = max(gaps[gap, 0], start[q]), min(gaps[gap, 1], stop[q])
                     while begin < end:
@@ -142,8 +143,8 @@ def _make_masked(real: Any, bits: Any, entropies: bool) -> Callable[..., None]:
             bn, bf = b if n.shape[0] > 1 else 0, b if f.shape[0] > 1 else 0
             bv, bs = b if visible.shape[0] > 1 else 0, b if is_sink.shape[0] > 1 else 0
             for q in range(rows.shape[1]):
-                content, content_n, content_f, information = 0.0, 0.0, 0.0, 0.0
-                sink, sink_n, sink_f, sign = 0.0, 0.0, 0.0, np.int64(0)
+                content, content_n, content_f, information = _ZERO, _ZERO, _ZERO, _ZERO
+                sink, sink_n, sink_f, sign = _ZERO, _ZERO, _ZERO, np.int64(0)
                 for k in range(rows.shape[2]):
                     if not visible[bv, q, k]:
                         continue
