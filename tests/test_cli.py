@@ -314,7 +314,10 @@ def test_waiting_threads_sleep_unless_the_user_says_otherwise(call, rows, monkey
 
 def test_a_row_that_is_wrong_fails_the_command(call, rows, monkeypatch):
     right = fastpath.row_measures
-    wrong = lambda *given: right(*given)._replace(shares={"attention": np.full((1, 3), 0.26)})  # noqa: E731
+
+    def wrong(*given):
+        return right(*given)._replace(shares={"attention": np.full((1, 3), 0.26)})
+
     monkeypatch.setattr(fastpath, "row_measures", wrong)
     code, out, _ = call("measure", "--attention", rows(), "--sink", "0", "--verify", "4")
     assert code == 1

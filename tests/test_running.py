@@ -50,7 +50,7 @@ def test_what_the_caller_can_mend_is_one_line(capsys, error, code, line):
 
 
 def test_an_error_of_ours_keeps_its_traceback_and_is_no_failed_check(capsys):
-    secret = "a local value"  # noqa: F841
+    secret = "a local value"  # noqa: F841 - it must not show
     assert guarded(raising(ZeroDivisionError("oops"))) == BUG
     shown = capsys.readouterr().err
     assert shown.startswith("Traceback")
