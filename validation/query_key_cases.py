@@ -123,7 +123,7 @@ def _never_read() -> Iterator[Case]:
     masks: Mapping[str, Mapping[str, Any]] = {
         "left padding": {"visible": real, "causal": True},
         "left padding per text": {"visible": np.stack([real, real])[:, None, None], "causal": True},
-        "padding range": {"visible": KeyRange([3] * 11, [11] * 11), "causal": True},
+        "padding range": {"visible": KeyRange(np.full(11, 3), np.full(11, 11)), "causal": True},
         "padding with holes": {"visible": real & (np.arange(11) != 7), "causal": True},
     }
     for number, (name, options) in enumerate(masks.items()):

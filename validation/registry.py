@@ -38,7 +38,7 @@ LAYERS = ("oracle", "fastpath")
 REASONS: Mapping[str, str] = {
     "rows, float32": "sums of at most 128 weights run in float32, in lanes, and are joined in float64: their "
     "roundings, of random sign, stay under 16 eps = 1e-6 of a share (at most 2 eps seen), twice that four "
-    "times in an r; an entropy takes logarithms of weights p over their mean, where the sum of p |ln n p| stays "
+    "times in an r; an entropy takes logarithms of weights p over their mean, where the sum of p |ln n p| is "
     "under ln n + 1, which is 11 at 16,384 keys: 7 eps of it are 1e-5 nats",
     "rows, float64": "a sum of n terms is off by at most n eps, in each of the four sums of a share or an r; "
     "16 more for products and quotients: (4 n + 16) eps; in an entropy times the largest |ln weight|",
