@@ -45,7 +45,10 @@ REASONS: Mapping[str, str] = {
     "query and key": "an error d of every score changes a share by d at most; d is 2 eps times the largest "
     "|score|, for the product and for what the exponential is taken of; and the bound of rows beside it",
 }
-"""Why the bounds of `bound_for` are what they are. Products below the smallest normal number have none."""
+"""Why the bounds of `bound_for` are what they are.
+
+Products below the smallest normal number have none, nor have rows whose mean content weight is below it.
+"""
 
 
 class MissingImplementation(LookupError):
