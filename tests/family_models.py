@@ -1,4 +1,4 @@
-"""A family held against transformers on randomly initialised checkpoints with real files: one helper for all."""
+"""A family held against transformers on random checkpoints with real files: one helper for all of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Held(NamedTuple):
 
     agreement: Agreement
     logits: float  # the largest error in float64 over the largest logit of its text; NaN without a head
-    peaks: float  # mean largest weight of a row in the worst layer, over rows with eight keys or more
+    peaks: float  # mean largest weight of a row of the worst draw, over rows with eight keys or more
     models: list[Model]
 
 
@@ -71,7 +71,7 @@ def hold(folder: Path, family: str, *configs: dict[str, Any], draws: int = DRAWS
                 agreement.add(runs, batch)
             alone = texts(model, seed)[0]
             rows = runs["oracle-float64"](alone)[0]["attention"][:, :, 8:]
-            peaks.append(rows.max(axis=-1).mean(axis=(1, 2)).min())
+            peaks.append(float(rows.max(axis=-1).mean()))
             if model.config.causal:
                 errors.append(_logit_error(model, place, alone))
     assert agreement.float64.leaving is None, agreement.float64.leaving

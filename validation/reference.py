@@ -28,6 +28,7 @@ from validation.reference_parts import (
     query_parts,
     quiet,
     redraw,
+    runs_of_blocks,
     widen_buffers,
 )
 
@@ -227,10 +228,10 @@ def random_network(directory: str | os.PathLike[str], seed: int, family: str, **
     exceeds 0.5 on probe texts.
     """
     torch, transformers = _libraries()
-    settings = transformers.AutoConfig.for_model(family, **config)
     kind = transformers.AutoModelForCausalLM if family in CAUSAL else transformers.AutoModel
     rng = np.random.default_rng(seed)
     with quiet(torch, transformers), torch_threads(1):  # threads cost more than they save at this size
+        settings = transformers.AutoConfig.for_model(family, **config)
         network = kind.from_config(settings, attn_implementation="eager").eval()
         redraw(torch, network, rng)
         length = min(_PROBE_LENGTH, settings.max_position_embeddings - 2)
@@ -255,12 +256,10 @@ def _sharpen(network: Any, probes: Array) -> None:
     """Let the queries of each layer grow until its rows have a peak."""
     reference, config = Reference(network, Path()), network.config
     first = _FIRST_CAUSAL if config.model_type in CAUSAL else 0
-    found = blocks(network)
-    for index, block in enumerate(found):
-        layer = index * config.num_hidden_layers // len(found)
+    for runs, block in zip(runs_of_blocks(network), blocks(network), strict=True):
         parts = query_parts(block, config.model_type, config.num_attention_heads)
         for _ in range(_GROWTHS):
-            rows = reference.run(probes, keep=("attention",))["attention"][:, layer, :, first:]
+            rows = reference.run(probes, keep=("attention",))["attention"][:, runs, :, first:]
             if rows.max(axis=-1).mean() > 0.5:
                 break
             for part in parts:
@@ -269,7 +268,7 @@ def _sharpen(network: Any, probes: Array) -> None:
             reject(
                 "config",
                 expected="a model whose rows can have a peak",
-                found=f"uniform rows in layer {index}",
+                found=f"uniform rows in layer {runs[0]}",
                 todo="Take fewer layers.",
             )
 

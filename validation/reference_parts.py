@@ -23,6 +23,7 @@ __all__ = [
     "query_parts",
     "quiet",
     "redraw",
+    "runs_of_blocks",
     "widen_buffers",
 ]
 
@@ -66,6 +67,19 @@ def blocks(network: Any) -> list[Any]:
     for name in _BLOCKS.get(kind, default).split("."):
         found = getattr(found, name)
     return [layer for group in found for layer in group.albert_layers] if kind == "albert" else list(found)
+
+
+def runs_of_blocks(network: Any) -> list[list[int]]:
+    """The layers in which each of `blocks` runs."""
+    config, found = network.config, blocks(network)
+    if config.model_type != "albert":
+        return [[layer] for layer in range(len(found))]
+    layers, groups, inner = config.num_hidden_layers, config.num_hidden_groups, config.inner_group_num
+    runs: list[list[int]] = [[] for _ in found]
+    for layer in range(layers):
+        for block in range(inner):
+            runs[int(layer / (layers / groups)) * inner + block].append(layer * inner + block)
+    return runs
 
 
 def query_parts(block: Any, kind: str, n_heads: int) -> list[Any]:
@@ -164,8 +178,8 @@ def captured_softmax(torch: Any, captured: list[Any]) -> Iterator[None]:
 @contextmanager
 def captured_vectors(network: Any, captured: dict[str, list[Any]]) -> Iterator[None]:
     """Keep the queries, keys and values that attention is given: turned, not yet repeated, not yet scaled."""
-    module = sys.modules[type(network.base_model).__module__]
-    original: Callable[..., Any] = module.eager_attention_forward  # type: ignore[attr-defined]
+    module: Any = sys.modules[type(network.base_model).__module__]
+    original: Callable[..., Any] = module.eager_attention_forward
 
     def attend(block: Any, query: Any, key: Any, value: Any, *arguments: Any, **named: Any) -> Any:
         early = named.get("scaling") == 1.0 and block.scaling != 1.0  # OPT scales its queries beforehand
@@ -174,7 +188,7 @@ def captured_vectors(network: Any, captured: dict[str, list[Any]]) -> Iterator[N
         captured["values"].append(value)
         return original(block, query, key, value, *arguments, **named)
 
-    module.eager_attention_forward = attend  # type: ignore[attr-defined]
+    module.eager_attention_forward = attend
     try:
         yield
     finally:
