@@ -10,6 +10,10 @@ import pytest
 from family_models import files_of, hold, judged, saved
 
 from oracle import forward, load_model, sink_share
+from validation.measuring import measure
+from validation.report.document import Check
+from validation.table import tabulate
+from validation.verify import verify
 
 pytest.importorskip("transformers", reason="needs the extra 'reference'")
 
@@ -78,3 +82,30 @@ def test_what_is_visible_may_differ_by_layer(folder: Path) -> None:
     share = sink_share(trace.attention, trace.sink_mask, trace.value_norm, trace.visible)
     assert (share[1:, :, 7:] == 0).all()
     assert (share[0] > 0).all()
+
+
+def test_a_report_counts_the_rows_of_each_layer_by_its_own_window(folder: Path) -> None:
+    trace = forward(load_model(folder), np.arange(5, 28))
+    norms = {"value_norm": trace.value_norm}
+    arrays = (trace.attention, trace.sink_mask, trace.visible, norms)
+    table = tabulate(*arrays, min_content_keys=5)
+    for layer in range(3):
+        assert sorted(set(table.query[table.layer == layer].tolist())) == list(range(5, 23))
+    assert not table.no_sink[table.layer == 0].any()
+    assert table.no_sink[table.layer == 1].sum() == 5 * (23 - 7)
+    seen = trace.visible_in(1)
+    alone = tabulate(trace.attention, trace.sink_mask, seen, norms, layers=[1], min_content_keys=5)
+    np.testing.assert_array_equal(table.shares["value_norm"][table.layer == 1], alone.shares["value_norm"])
+    full = tabulate(*arrays)  # a window of 7 never has 8 content keys
+    assert set(full.layer.tolist()) == {0}
+    assert full.left_out == 5 * (7 + 2 * 22)
+    found = verify(table, *arrays, 40, 0)
+    assert isinstance(found, Check)
+    assert found.ok, found.found
+
+
+def test_a_model_with_windows_goes_through_measure(folder: Path) -> None:
+    texts = [np.arange(5, 40), np.arange(50, 70)]
+    report = measure(load_model(folder), texts, min_content_keys=4, verify=20)
+    (check,) = (part for part in report if isinstance(part, Check))
+    assert check.ok, check.found
