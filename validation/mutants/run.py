@@ -8,6 +8,7 @@ from typing import Any
 from oracle import Model, Unavailable
 from validation.mutants.controls import positive_controls
 from validation.mutants.kinds import Mutant, Outcome, Verdict, put_to
+from validation.mutants.of_causal import CAUSAL_MUTANTS
 from validation.mutants.of_forward import FORWARD_MUTANTS
 from validation.mutants.of_measure import MEASURE_MUTANTS
 from validation.mutants.of_norms import NORM_MUTANTS
@@ -18,7 +19,7 @@ from validation.report.document import Check, Column, Note, Part, Table
 
 __all__ = ["MUTANTS", "report_outcomes", "run_mutants"]
 
-MUTANTS: tuple[Mutant, ...] = (*MEASURE_MUTANTS, *NORM_MUTANTS, *FORWARD_MUTANTS)
+MUTANTS: tuple[Mutant, ...] = (*MEASURE_MUTANTS, *NORM_MUTANTS, *FORWARD_MUTANTS, *CAUSAL_MUTANTS)
 
 _COLUMNS = (
     Column("mutant", "mutant"),

@@ -8,6 +8,7 @@ import numpy as np
 
 from oracle import Unavailable
 from validation import properties as laws
+from validation.mutants.causal_trials import CAUSAL_TRIALS
 from validation.mutants.kinds import Trial
 from validation.mutants.subjects import NO_SINK, Subjects
 from validation.properties import Finding, Implementation
@@ -115,5 +116,5 @@ _ALL = (
     Trial("PyTorch: states", _stage("hidden_states")),
 )
 
-TRIALS = {trial.name: trial for trial in _ALL}
+TRIALS = {trial.name: trial for trial in (*_ALL, *CAUSAL_TRIALS)}
 """Every trial by its name."""
