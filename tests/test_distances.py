@@ -238,6 +238,18 @@ def test_undefined_rows_leave_their_pairs_only(rng):
         np.testing.assert_array_equal(found.counts[metric, convention][0], 6 - lost, f"{metric} {convention}")
 
 
+@pytest.mark.parametrize("elements", [1, 100, 130])
+def test_the_size_of_a_block_changes_nothing(rng, monkeypatch, elements):
+    rows, sinks = random_rows(rng, 5, 6, 5), np.arange(5) == 0
+    wanted, smooth = distance_sums(rows, sinks), clark2019_distances(rows)
+    monkeypatch.setattr("oracle.distances._ELEMENTS", elements)
+    found = distance_sums(rows, sinks)
+    for pair in PAIRS:
+        np.testing.assert_array_equal(found.sums[pair], wanted.sums[pair])
+        np.testing.assert_array_equal(found.counts[pair], wanted.counts[pair])
+    np.testing.assert_array_equal(clark2019_distances(rows), smooth)
+
+
 def test_masks_queries_and_scores_for_each_text(rng):
     lengths = (6, 4)
     scores = [3 * rng.standard_normal((2, 2, length, length)) for length in lengths]
