@@ -310,6 +310,18 @@ def test_one_text_may_be_an_array_a_list_of_one_or_plain_numbers(rng):
     np.testing.assert_array_equal(head_distances([tensor, tensor], torch.tensor(sinks)), wanted)
 
 
+def test_a_nested_list_is_one_mask_for_all_texts(rng):
+    texts = [np.where(np.tri(2), rows, 0) for rows in random_rows(rng, 2, 3, 2, 2)]
+    texts = [rows / rows.sum(axis=-1, keepdims=True) for rows in texts]
+    wanted = distance_sums(texts, [1, 0], "jsd", visible=np.tri(2))
+    for visible in ([[1, 0], [1, 1]], [[[1, 0], [1, 1]]] * 2, [KeyRange.causal(2)] * 2, KeyRange.causal(2)):
+        found = distance_sums(texts, [[1, 0], [1, 0]], "jsd", visible=visible)
+        for pair, sums in found.sums.items():
+            np.testing.assert_array_equal(sums, wanted.sums[pair])
+            np.testing.assert_array_equal(found.counts[pair], wanted.counts[pair])
+    assert wanted.counts["jsd", "drop"][:, 0, 1].tolist() == [1, 1]
+
+
 def test_means_pool_the_rows_of_the_chosen_texts(rng):
     texts = texts_of(rng, 5, 2, 8)
     sinks = [np.arange(len(rows[0, 0])) == 0 for rows in texts]
@@ -520,6 +532,13 @@ def test_jsd_equals_scipys(rng, keys):
         assert found == pytest.approx(scipy_jsd(x, y), rel=1e-13)
 
 
+@pytest.mark.parametrize("small", [0.3, 0.07, 1e-3, 1e-5, 1e-9, 1e-14])
+def test_a_part_that_one_row_hardly_has_costs_no_digits(small):
+    x, y = np.array([1 - small, small]), np.array([small, 1 - small]) / (1 - small + small)
+    found = row_distances(x[None], y[None], [0, 0]).item()
+    assert found == pytest.approx(float(exact_jsd(x, y)), rel=4e-16, abs=0)
+
+
 # scipy adds x ln(x/m) and y ln(y/m), which cancel where x is close to y; it works in the dtype it is given
 # (float16 in float32); and it halves m, which underflows. What it answers, with the digits that are wrong.
 SCIPY_IS_WRONG = [
@@ -538,7 +557,7 @@ def test_where_scipys_jsd_is_wrong_this_one_is_right(dtype, row, step, error):
     x, y = np.array(row, dtype), (np.array(row) + np.array(step)).astype(dtype)
     wanted = exact_jsd(x, y)
     found = row_distances(x[None], y[None], np.zeros(x.size, bool)).item()
-    assert found == pytest.approx(float(wanted), rel=1e-15)
+    assert found == pytest.approx(float(wanted), rel=4e-16, abs=0)
     theirs = scipy_jsd(x, y)
     if np.isfinite(error):
         assert abs(theirs - wanted) > error * wanted
