@@ -104,6 +104,23 @@ def test_the_closing_sentence_counts_what_is_below_both_floors(apart):
     assert below > 0
 
 
+def test_one_convention_with_noise_of_that_size_is_enough_to_say_nothing(apart):
+    halves = [dict.fromkeys(("average", "ward"), np.full((3, 9), index)) for index in (0.9, 0.2)]
+    first, second = (
+        side._replace(split_half=indices)
+        for side, indices in zip((apart.first, apart.second), halves, strict=True)
+    )
+    agreement = dict.fromkeys(("average", "ward"), np.full(9, 0.5))
+    text = closing(cluster_parts(apart._replace(first=first, second=second, agreement=agreement), LABELS))
+    assert "for 0 of 9 numbers of clusters with average linkage and 0 of 9" in text
+
+
+def test_the_sign_of_an_axis_is_not_shown(apart):
+    fit = apart.first.fits["layer"]._replace(correlation=-0.75)
+    turned = apart._replace(first=apart.first._replace(fits={"layer": fit}))
+    assert tables(cluster_parts(turned, LABELS))["axes_hellinger"].records()[0]["axis_1"] == 0.75
+
+
 def test_conventions_that_agree_are_never_below_their_floor():
     same = clouds(1)
     text = closing(cluster_report(sums_of(same, same), LABELS, {}, metric="hellinger", splits=3))
