@@ -75,6 +75,7 @@ def test_axes_are_held_to_every_covariate_on_both_sides(apart):
     assert row["halves_low"] <= row["r_squared"] + 0.01
     assert row["halves_low"] == apart.first.halves["mean sink share"].min()
     assert row["halves_high"] == apart.first.halves["mean sink share"].max()
+    assert table.notes[0].startswith("classical scaling of the mean distance; ")
     assert "chance gives 11.8% on average" in table.notes[1]
 
 
@@ -155,7 +156,10 @@ def test_the_preset_names_both_metrics():
     )
     found = cluster_heads(sums, {}, metric="clark2019", splits=1)
     assert side_names(found) == ("Clark et al. 2019 keep", "JSD drop")
-    assert "agreement_clark2019" in tables(cluster_parts(found, LABELS))
+    shown = tables(cluster_parts(found, LABELS))
+    assert "agreement_clark2019" in shown
+    scaled = "the mean distance (Clark et al. 2019 keep) and the root of the mean distance (JSD drop)"
+    assert shown["axes_clark2019"].notes[0].startswith(f"classical scaling of {scaled}; ")
 
 
 def test_the_context_stands_under_every_table_and_all_of_it_is_shown(apart):
