@@ -216,6 +216,9 @@ def test_heads_by_loops(names: tuple[str, str]) -> None:
     laws.text_order_changes_no_sum(
         ORACLE, texts.rows, texts.sink_mask, *names, texts.visible, texts.queries, (1, 2, 0)
     ).require()
+    laws.chosen_texts_by_loops(
+        ORACLE, texts.rows, texts.sink_mask, *names, texts.visible, texts.queries, (1, 2)
+    ).require()
 
 
 def test_preset_by_definition() -> None:

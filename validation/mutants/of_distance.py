@@ -159,6 +159,17 @@ def _mean_of_means(true: Any, found: DistanceSums, metric: str, convention: str,
     return (found.sums[key] / found.counts[key]).mean(axis=0)
 
 
+def _all_texts(true: Any, found: DistanceSums, metric: str, convention: str, texts: Any = None) -> Array:
+    return true(found, metric, convention)
+
+
+def _first_half(true: Any, found: DistanceSums, metric: str, convention: str, texts: Any = None) -> Array:
+    """As many texts as were asked for, always the first ones, so that both halves of a floor are one."""
+    every = np.arange(len(found.sums[metric, convention]))
+    chosen = every if texts is None else every[texts]
+    return true(found, metric, convention, every[: len(chosen)])
+
+
 def _root_of_the_mean(true: Any, rows: Any, sinks: Any, metric: str, convention: str, **named: Any) -> Array:
     if metric != "root_jsd":
         return true(rows, sinks, metric, convention, **named)
@@ -200,6 +211,8 @@ DISTANCE_MUTANTS = tuple(
         ("NaN rows counted as zero", "heads by loops", instead("distance_sums", _undefined_as_zero)),
         ("counts not per pair", "heads by loops", instead("mean_distances", _one_count)),
         ("mean of the texts' means", "heads by loops", instead("mean_distances", _mean_of_means)),
+        ("floor: halves not taken", "chosen texts by loops", instead("mean_distances", _all_texts)),
+        ("floor: same half twice", "chosen texts by loops", instead("mean_distances", _first_half)),
         ("root of the mean JSD", "heads by loops", instead("head_distances", _root_of_the_mean)),
         ("sums never reset", "text order is free", instead("distance_sums", _never_reset)),
         ("preset averaged", "clark2019 by loops", instead("clark2019_distances", _rows_averaged)),

@@ -21,12 +21,9 @@ from validation.properties.distances import (
     distance_by_definition,
     distance_is_symmetric,
     equal_shares_scale_keep,
-    heads_are_means_of_rows,
     keep_is_drop_without_sink,
     key_order_changes_no_distance,
     padding_changes_no_distance,
-    preset_by_definition,
-    text_order_changes_no_sum,
     triangle_inequality,
 )
 from validation.properties.examples import (
@@ -39,6 +36,12 @@ from validation.properties.finding import (
     deviation,
     rounding,
     size_of,
+)
+from validation.properties.heads import (
+    chosen_texts_by_loops,
+    heads_are_means_of_rows,
+    preset_by_definition,
+    text_order_changes_no_sum,
 )
 from validation.properties.implementation import (
     Implementation,
@@ -87,6 +90,7 @@ __all__ = [
     "centred_log_ratios",
     "channels_add_up",
     "channels_by_definition",
+    "chosen_texts_by_loops",
     "deviation",
     "distance_by_definition",
     "distance_is_symmetric",

@@ -1,8 +1,7 @@
-"""Laws of the distances between rows and between heads, under both conventions."""
+"""Laws of the distances between two rows, under both conventions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,17 +15,15 @@ __all__ = [
     "distance_by_definition",
     "distance_is_symmetric",
     "equal_shares_scale_keep",
-    "heads_are_means_of_rows",
     "keep_is_drop_without_sink",
     "key_order_changes_no_distance",
     "padding_changes_no_distance",
-    "preset_by_definition",
-    "text_order_changes_no_sum",
+    "row_bound",
+    "row_size",
     "triangle_inequality",
 ]
 
 Array = NDArray[Any]
-Texts = Sequence[Array]
 
 # JSD, the squared Hellinger distance, the entropy difference and L1 carry the content with its mass 1 - s.
 _CARRIED = {"jsd": 1.0, "root_jsd": 0.5, "hellinger": 0.5, "l1": 1.0, "entropy": 1.0}
@@ -45,8 +42,8 @@ def distance_by_definition(
     """A distance of rows against its own loop; roots are compared by their squares, evenly rounded."""
     found = implementation.row_distances(x, y, sink_mask, metric, convention, visible)
     wanted = definitions.row_distances(x, y, sink_mask, metric, convention, visible)
-    gap = deviation(_squared(found, metric), _squared(wanted, metric), _size(wanted))
-    return Finding(f"{metric}, {convention}, by definition", gap[0], _bound(implementation, x, y), gap[1])
+    gap = deviation(_squared(found, metric), _squared(wanted, metric), row_size(wanted))
+    return Finding(f"{metric}, {convention}, by definition", gap[0], row_bound(implementation, x, y), gap[1])
 
 
 def distance_is_symmetric(
@@ -62,14 +59,14 @@ def distance_is_symmetric(
     there = implementation.row_distances(x, y, sink_mask, metric, convention, visible)
     back = implementation.row_distances(y, x, sink_mask, metric, convention, visible)
     same = implementation.row_distances(x, x, sink_mask, metric, convention, visible)
-    size = _size(there)
+    size = row_size(there)
     gap = max(
         deviation(_squared(there, metric), _squared(back, metric), size),
         deviation(_squared(same, metric), np.where(np.isnan(same), np.nan, 0), size),
     )
     if (there < 0).any() or (same < 0).any():
         gap = float("inf"), "a negative distance"
-    bound = _bound(implementation, x, y)
+    bound = row_bound(implementation, x, y)
     return Finding(f"{metric}, {convention}, is symmetric", gap[0], bound, gap[1])
 
 
@@ -94,9 +91,9 @@ def triangle_inequality(
     if metric.startswith("aitchison"):
         sides = [np.sqrt(np.maximum(side, 0)) for side in sides]
     short = np.asarray(sides[0] - sides[1] - sides[2])
-    missing = float(np.nanmax(short, initial=0)) / _size(sides[0])
+    missing = float(np.nanmax(short, initial=0)) / row_size(sides[0])
     # A root is known to the root of what its square is known to.
-    bound = _bound(implementation, x, y) ** (0.5 if metric in _ROOTED or "aitchison" in metric else 1)
+    bound = row_bound(implementation, x, y) ** (0.5 if metric in _ROOTED or "aitchison" in metric else 1)
     return Finding(f"{metric}, {convention}, keeps the triangle inequality", missing, bound)
 
 
@@ -112,10 +109,10 @@ def equal_shares_scale_keep(
         implementation.row_distances(x, y, sink_mask, metric, convention, visible)
         for convention in ("keep", "drop")
     )
-    bound = _bound(implementation, x, y)
+    bound = row_bound(implementation, x, y)
     equal = (np.abs(shares[0] - shares[1]) <= bound) & ~np.isnan(drop)
     wanted = (1 - shares[0]) ** _CARRIED[metric] * drop
-    gap = deviation(_squared(keep, metric)[equal], _squared(wanted, metric)[equal], _size(keep))
+    gap = deviation(_squared(keep, metric)[equal], _squared(wanted, metric)[equal], row_size(keep))
     return Finding(f"equal shares scale {metric}", gap[0], bound, gap[1])
 
 
@@ -134,8 +131,8 @@ def keep_is_drop_without_sink(
         implementation.row_distances(*closed, sink_mask, metric, convention, content)
         for convention in ("keep", "drop")
     )
-    gap = deviation(_squared(keep, metric), _squared(drop, metric), _size(drop))
-    return Finding(f"{metric}: keep is drop without a sink", gap[0], _bound(implementation, x, y), gap[1])
+    gap = deviation(_squared(keep, metric), _squared(drop, metric), row_size(drop))
+    return Finding(f"{metric}: keep is drop without a sink", gap[0], row_bound(implementation, x, y), gap[1])
 
 
 def key_order_changes_no_distance(
@@ -155,8 +152,10 @@ def key_order_changes_no_distance(
     moved = implementation.row_distances(
         *(row[..., order] for row in rows), np.asarray(sink_mask)[order], metric, convention, seen[..., order]
     )
-    gap = deviation(_squared(moved, metric), _squared(plain, metric), _size(plain))
-    return Finding(f"{metric}, {convention}: key order is free", gap[0], _bound(implementation, x, y), gap[1])
+    gap = deviation(_squared(moved, metric), _squared(plain, metric), row_size(plain))
+    return Finding(
+        f"{metric}, {convention}: key order is free", gap[0], row_bound(implementation, x, y), gap[1]
+    )
 
 
 def padding_changes_no_distance(
@@ -179,83 +178,13 @@ def padding_changes_no_distance(
         padded.append(np.concatenate([extra, array] if left else [array, extra], axis=-1))
     found = implementation.row_distances(*padded[:3], metric, convention, padded[3])
     wanted = implementation.row_distances(*plain, metric, convention)
-    gap = deviation(_squared(found, metric), _squared(wanted, metric), _size(wanted))
-    return Finding(f"{metric}, {convention}: padding is free", gap[0], _bound(implementation, x, y), gap[1])
-
-
-def heads_are_means_of_rows(
-    implementation: Implementation,
-    rows: Texts,
-    sink_mask: Texts,
-    metric: str,
-    convention: str,
-    visible: Texts,
-    queries: Texts,
-) -> Finding:
-    """Sums, counts and the mean over texts of the distance of two heads, from the loop over rows.
-
-    `rows` holds one (..., query, key) array for each text, the others one mask for each; heads are flattened.
-    A row that is undefined in either head is in neither sum nor count.
-    """
-    found = implementation.distance_sums(
-        rows, sink_mask, (metric,), (convention,), visible=visible, queries=queries
+    gap = deviation(_squared(found, metric), _squared(wanted, metric), row_size(wanted))
+    return Finding(
+        f"{metric}, {convention}: padding is free", gap[0], row_bound(implementation, x, y), gap[1]
     )
-    sums, counts = definitions.distance_sums(rows, sink_mask, metric, convention, visible, queries)
-    with np.errstate(invalid="ignore"):
-        means = sums.sum(axis=0) / counts.sum(axis=0)
-    means[np.diag_indices_from(means)] = 0
-    heads = implementation.head_distances(
-        rows, sink_mask, metric, convention, visible=visible, queries=queries
-    )
-    key = metric, convention
-    count_gap = deviation(found.counts[key], counts)
-    gap = max(
-        (count_gap[0] and float("inf"), count_gap[1]),
-        deviation(found.sums[key], sums, _size(sums)),
-        deviation(implementation.mean_distances(found, metric, convention), means, _size(means)),
-        deviation(heads, means, _size(means)),
-    )
-    # Two ways to a root agree to the root of what their squares agree to.
-    bound = _bound(implementation, *rows) ** (0.5 if metric == "root_jsd" else 1)
-    return Finding(f"{metric}, {convention}: heads by loops", gap[0], bound, gap[1])
 
 
-def text_order_changes_no_sum(
-    implementation: Implementation,
-    rows: Texts,
-    sink_mask: Texts,
-    metric: str,
-    convention: str,
-    visible: Texts,
-    queries: Texts,
-    order: Sequence[int],
-) -> Finding:
-    """The sums of each text go with the text, bit for bit, and distances of heads do not depend on it."""
-    given = [rows, sink_mask, visible, queries]
-    moved = [[entries[text] for text in order] for entries in given]
-    key = metric, convention
-    plain, turned = (
-        implementation.distance_sums(r, s, (metric,), (convention,), visible=v, queries=q)
-        for r, s, v, q in (given, moved)
-    )
-    means = [implementation.mean_distances(sums, metric, convention) for sums in (plain, turned)]
-    apart = deviation(turned.sums[key], plain.sums[key][list(order)])
-    gap = max((apart[0] and float("inf"), apart[1]), deviation(means[1], means[0], _size(means[0])))
-    bound = implementation.rounding(len(rows))
-    return Finding(f"{metric}, {convention}: text order is free", gap[0], bound, gap[1])
-
-
-def preset_by_definition(
-    implementation: Implementation, rows: Texts, visible: Texts, queries: Texts
-) -> Finding:
-    """The preset of Clark et al. 2019: rows smoothed over all visible keys, divergences added up."""
-    found = implementation.clark2019_distances(rows, visible=visible, queries=queries)
-    wanted = definitions.clark2019_distances(rows, visible, queries)
-    gap = deviation(found, wanted, _size(wanted))
-    return Finding("clark2019 by definition", gap[0], _bound(implementation, *rows), gap[1])
-
-
-def _size(distances: Array) -> float:
+def row_size(distances: Array) -> float:
     """The largest distance, at least one: rounding is that of the rows, however near they are."""
     return max(1.0, size_of(distances))
 
@@ -265,6 +194,6 @@ def _squared(distances: Array, metric: str) -> Array:
     return distances**2 if metric in _ROOTED else distances
 
 
-def _bound(implementation: Implementation, *rows: Any) -> float:
+def row_bound(implementation: Implementation, *rows: Any) -> float:
     """Each part goes through a logarithm or a root and one sum: twice what sums of so many parts may lose."""
     return 2 * implementation.rounding(max(np.shape(array)[-1] for array in rows), *rows)
