@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
+from distance_strategies import ALL, RowCase, matrix_pairs, row_cases, score_cases, texts_of_heads
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import array_shapes, arrays
-from row_strategies import DTYPES, FORMS, in_form
 
 import oracle
 from oracle import CONVENTIONS, METRICS
@@ -20,49 +19,11 @@ from validation.properties import Implementation
 ORACLE = Implementation()
 quick = settings(max_examples=25, deadline=None)
 BOUNDED = ("cosine", "jsd", "root_jsd", "hellinger", "l1", "entropy")
-ALL = [(m, c) for m in METRICS for c in CONVENTIONS if (m, c) != ("aitchison_sink", "drop")]
 METRIC_SPACES = [(m, c) for m, c in ALL if m not in ("cosine", "jsd")]
 distances = st.sampled_from(ALL)
 
 
-class Rows(NamedTuple):
-    x: np.ndarray
-    y: np.ndarray
-    z: np.ndarray
-    sink_mask: np.ndarray
-    visible: np.ndarray | None
-
-
-@st.composite
-def rows(draw: st.DrawFn, least: int = 1) -> Rows:
-    """Three heads' rows of every float dtype and memory form; with `least` 0 some parts and rows are zero."""
-    keys = draw(st.integers(1, 9))
-    shape = (*draw(array_shapes(min_dims=1, max_dims=2, max_side=3)), keys)
-    visible = draw(st.none() | arrays(np.bool_, (keys,)))
-    dtype, form = draw(st.sampled_from(DTYPES)), draw(st.sampled_from(FORMS))
-    found = []
-    for _ in range(3):
-        counts = draw(arrays(np.int64, shape, elements=st.integers(least, 20))).astype(np.float64)
-        seen = np.where(True if visible is None else visible, counts, 0).sum(axis=-1, keepdims=True)
-        found.append(
-            in_form(np.divide(counts, seen, out=np.zeros(shape), where=seen > 0).astype(dtype), form)
-        )
-    return Rows(*found, draw(arrays(np.bool_, (keys,))), visible)
-
-
-@st.composite
-def scores(draw: st.DrawFn) -> Rows:
-    """Three heads' scores, with minus infinity where nothing is visible."""
-    keys = draw(st.integers(1, 9))
-    shape = (*draw(array_shapes(min_dims=1, max_dims=2, max_side=3)), keys)
-    visible = draw(st.none() | arrays(np.bool_, (keys,)))
-    eighths = st.integers(-80, 80).map(lambda n: n / 8)
-    masked = np.ones(keys, bool) if visible is None else visible
-    found = [np.where(masked, draw(arrays(np.float64, shape, elements=eighths)), -np.inf) for _ in range(3)]
-    return Rows(*found, draw(arrays(np.bool_, (keys,))), visible)
-
-
-def wide_rows(seed: int) -> Rows:
+def wide_rows(seed: int) -> RowCase:
     """Rows of 8 parts and more, sharp enough for weights of 1e-9 beside weights near one."""
     rng = np.random.default_rng(seed)
     keys = int(rng.integers(9, 40))
@@ -70,18 +31,18 @@ def wide_rows(seed: int) -> Rows:
     for _ in range(3):
         weights = np.exp(rng.normal(0, 4, (5, keys)))
         found.append(weights / weights.sum(axis=-1, keepdims=True))
-    return Rows(*found, np.arange(keys) < rng.integers(0, 3), None)
+    return RowCase(*found, np.arange(keys) < rng.integers(0, 3), None)
 
 
 @quick
-@given(rows())
-def test_clr_by_definition(case: Rows) -> None:
+@given(row_cases())
+def test_clr_by_definition(case: RowCase) -> None:
     laws.centred_log_ratios(ORACLE, case.x, case.visible).require()
 
 
 @quick
-@given(rows())
-def test_splits_of_a_distance(case: Rows) -> None:
+@given(row_cases())
+def test_splits_of_a_distance(case: RowCase) -> None:
     given_rows = case.x, case.y, case.sink_mask, case.visible
     laws.split_is_orthogonal(ORACLE, *given_rows).require()
     laws.split_by_definition(ORACLE, *given_rows).require()
@@ -97,56 +58,56 @@ def test_split_of_many_parts_is_orthogonal_to_the_last_digits(seed: int) -> None
 
 
 @quick
-@given(scores())
-def test_splits_from_scores(case: Rows) -> None:
+@given(score_cases())
+def test_splits_from_scores(case: RowCase) -> None:
     laws.aitchison_from_scores(ORACLE, case.x, case.y, case.sink_mask, case.visible).require()
     laws.entropy_from_scores(ORACLE, case.x, case.sink_mask, case.visible).require()
 
 
 @quick
-@given(rows(least=0))
-def test_splits_of_an_entropy(case: Rows) -> None:
+@given(row_cases(least=0))
+def test_splits_of_an_entropy(case: RowCase) -> None:
     laws.entropy_chain_rule(ORACLE, case.x, case.sink_mask, case.visible).require()
     laws.entropy_by_definition(ORACLE, case.x, case.sink_mask, case.visible).require()
 
 
 @quick
-@given(rows(least=0))
-def test_channels_of_an_entropy_difference(case: Rows) -> None:
+@given(row_cases(least=0))
+def test_channels_of_an_entropy_difference(case: RowCase) -> None:
     given_rows = case.x, case.y, case.sink_mask, case.visible
     laws.channels_add_up(ORACLE, *given_rows).require()
     laws.channels_by_definition(ORACLE, *given_rows).require()
 
 
 @quick
-@given(rows(least=0), st.sampled_from([1e-3, 1e-6]))
-def test_zeros_replaced_by_definition(case: Rows, delta: float) -> None:
+@given(row_cases(least=0), st.sampled_from([1e-3, 1e-6]))
+def test_zeros_replaced_by_definition(case: RowCase, delta: float) -> None:
     laws.replaced_zeros_keep_ratios(ORACLE, case.x, case.sink_mask, delta, case.visible).require()
 
 
 @quick
-@given(rows(), distances)
-def test_distances_by_definition(case: Rows, names: tuple[str, str]) -> None:
+@given(row_cases(), distances)
+def test_distances_by_definition(case: RowCase, names: tuple[str, str]) -> None:
     laws.distance_by_definition(ORACLE, case.x, case.y, case.sink_mask, *names, case.visible).require()
 
 
 @quick
-@given(rows(least=0), st.sampled_from(BOUNDED), st.sampled_from(CONVENTIONS))
-def test_distances_of_rows_with_zeros_by_definition(case: Rows, metric: str, convention: str) -> None:
+@given(row_cases(least=0), st.sampled_from(BOUNDED), st.sampled_from(CONVENTIONS))
+def test_distances_of_rows_with_zeros_by_definition(case: RowCase, metric: str, convention: str) -> None:
     laws.distance_by_definition(
         ORACLE, case.x, case.y, case.sink_mask, metric, convention, case.visible
     ).require()
 
 
 @quick
-@given(rows(), distances)
-def test_distances_are_symmetric(case: Rows, names: tuple[str, str]) -> None:
+@given(row_cases(), distances)
+def test_distances_are_symmetric(case: RowCase, names: tuple[str, str]) -> None:
     laws.distance_is_symmetric(ORACLE, case.x, case.y, case.sink_mask, *names, case.visible).require()
 
 
 @quick
-@given(rows(), st.sampled_from(METRIC_SPACES))
-def test_triangle_inequality(case: Rows, names: tuple[str, str]) -> None:
+@given(row_cases(), st.sampled_from(METRIC_SPACES))
+def test_triangle_inequality(case: RowCase, names: tuple[str, str]) -> None:
     laws.triangle_inequality(ORACLE, *case[:4], *names, case.visible).require()
 
 
@@ -159,8 +120,8 @@ def test_cosine_and_jsd_are_no_metrics() -> None:
 
 
 @quick
-@given(rows(), st.sampled_from(BOUNDED[1:]), st.integers(1, 7))
-def test_equal_shares_scale_keep(case: Rows, metric: str, eighths: int) -> None:
+@given(row_cases(), st.sampled_from(BOUNDED[1:]), st.integers(1, 7))
+def test_equal_shares_scale_keep(case: RowCase, metric: str, eighths: int) -> None:
     seen = np.ones_like(case.sink_mask) if case.visible is None else case.visible
     parts = [seen & case.sink_mask, seen & ~case.sink_mask]
     share = eighths / 8 if parts[0].any() and parts[1].any() else float(parts[0].any())
@@ -175,14 +136,14 @@ def test_equal_shares_scale_keep(case: Rows, metric: str, eighths: int) -> None:
 
 
 @quick
-@given(rows(), st.sampled_from(METRICS[:-1]))
-def test_keep_is_drop_without_a_sink(case: Rows, metric: str) -> None:
+@given(row_cases(), st.sampled_from(METRICS[:-1]))
+def test_keep_is_drop_without_a_sink(case: RowCase, metric: str) -> None:
     laws.keep_is_drop_without_sink(ORACLE, case.x, case.y, case.sink_mask, metric, case.visible).require()
 
 
 @quick
-@given(rows(), distances, st.randoms(use_true_random=False))
-def test_key_order_is_free(case: Rows, names: tuple[str, str], random: Any) -> None:
+@given(row_cases(), distances, st.randoms(use_true_random=False))
+def test_key_order_is_free(case: RowCase, names: tuple[str, str], random: Any) -> None:
     order = list(range(len(case.sink_mask)))
     random.shuffle(order)
     laws.key_order_changes_no_distance(
@@ -191,9 +152,9 @@ def test_key_order_is_free(case: Rows, names: tuple[str, str], random: Any) -> N
 
 
 @quick
-@given(rows(), distances, st.integers(0, 4), st.booleans(), st.sampled_from([0.0, 0.25, float("nan")]))
+@given(row_cases(), distances, st.integers(0, 4), st.booleans(), st.sampled_from([0.0, 0.25, float("nan")]))
 def test_padding_is_free(
-    case: Rows, names: tuple[str, str], padding: int, left: bool, garbage: float
+    case: RowCase, names: tuple[str, str], padding: int, left: bool, garbage: float
 ) -> None:
     seen = np.ones_like(case.sink_mask) if case.visible is None else case.visible
     pair = [array[..., seen] for array in (case.x, case.y)]
@@ -205,37 +166,15 @@ def test_padding_is_free(
 
 @pytest.mark.parametrize("names", ALL)
 def test_heads_by_loops(names: tuple[str, str]) -> None:
-    texts = head_texts(5)
-    if names[0].startswith("aitchison"):  # the row without content mass has a zero, which is refused there
-        texts.queries[0][4] = texts.queries[1][4] = texts.queries[2][4] = False
-        for attention, seen in zip(texts.rows, texts.visible, strict=True):
-            attention[1, 2, 4] = seen[4] / seen[4].sum()
-    laws.heads_are_means_of_rows(
-        ORACLE, texts.rows, texts.sink_mask, *names, texts.visible, texts.queries
-    ).require()
-    laws.text_order_changes_no_sum(
-        ORACLE, texts.rows, texts.sink_mask, *names, texts.visible, texts.queries, (1, 2, 0)
-    ).require()
-    laws.chosen_texts_by_loops(
-        ORACLE, texts.rows, texts.sink_mask, *names, texts.visible, texts.queries, (1, 2)
-    ).require()
+    rows, sinks, visible, queries = texts_of_heads(names[0])
+    laws.heads_are_means_of_rows(ORACLE, rows, sinks, *names, visible, queries).require()
+    laws.text_order_changes_no_sum(ORACLE, rows, sinks, *names, visible, queries, (1, 2, 0)).require()
+    laws.chosen_texts_by_loops(ORACLE, rows, sinks, *names, visible, queries, (1, 2)).require()
 
 
 def test_preset_by_definition() -> None:
     texts = head_texts(6)
     laws.preset_by_definition(ORACLE, texts.rows, texts.visible, texts.queries).require()
-
-
-@st.composite
-def matrix_pairs(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, Any, float]:
-    """Two matrices (head, head) of few whole numbers, some NaN; groups and a margin."""
-    heads = draw(st.integers(0, 7))
-    entries = st.one_of(st.integers(0, 4).map(float), st.just(float("nan")))
-    pair = [draw(arrays(np.float64, (heads, heads), elements=entries)) for _ in range(2)]
-    for matrix in pair:
-        matrix[np.diag_indices(heads)] = 0
-    groups = draw(st.none() | arrays(np.int64, (heads,), elements=st.integers(0, 2)))
-    return pair[0], pair[1], groups, draw(st.sampled_from([0.0, 0.1, 0.5]))
 
 
 @quick
