@@ -66,7 +66,7 @@ def load_gguf(
 
 
 def dequantise(path: Path, sha256: str | None, progress: Progress) -> tuple[Path, str]:
-    """The directory of the dequantised copy of a GGUF file, made where there is none; the SHA-256 of the file."""
+    """The directory of the dequantised copy of a GGUF file (made at need), and the SHA-256 of the file."""
     require_file(path, "Name the GGUF file.")
     try:
         digest = sha256 or sha256_of(path)
@@ -112,7 +112,7 @@ def _make(file: GgufFile, folder: Path, about: dict[str, Any], progress: Progres
     """Put the dequantised copy into the cache, unless another process does so meanwhile."""
     config = configuration(file)
     tensors = tensors_by_name(file, config)
-    tokenizer = rebuild_tokenizer(file.metadata, str(file.path))
+    tokenizer = rebuild_tokenizer(file.metadata, str(file.path), most=config["vocab_size"])
     _check_types(file)
     with _cache.workshop() as place:
         made = place / "model"

@@ -25,6 +25,9 @@ _VERSIONS = (2, 3)
 _SCALARS = {0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?"}
 _SCALARS |= {10: "<u8", 11: "<i8", 12: "<f8"}
 _STRING, _ARRAY = 8, 9
+_LENGTH = 8  # bytes that say how long a string is
+_LEAST_FIELD = _LENGTH + 1 + 4 + 1
+_LEAST_TENSOR = _LENGTH + 1 + 4 + 8 + 4 + 8
 _MOST_AXES = 4
 _LARGEST_ALIGNMENT = 1 << 16
 _MISSING_EXTRA = 'GGUF files need the package gguf: pip install "sinkscope[gguf]".'
@@ -62,7 +65,7 @@ def read_gguf(path: Path) -> GgufFile:
         reject(str(path), expected="a GGUF file", found=found, todo=_DOWNLOAD_AGAIN)
     cursor = _Cursor(path, mapped)
     _check_start(cursor)
-    n_tensors, n_fields = cursor.whole(), cursor.whole()
+    n_tensors, n_fields = cursor.count("tensors", _LEAST_TENSOR), cursor.count("fields", _LEAST_FIELD)
     metadata: dict[str, Any] = {}
     for key, value in _fields(cursor, n_fields):
         if key in metadata:
@@ -79,8 +82,9 @@ class _Cursor:
     def __init__(self, path: Path, mapped: NDArray[np.uint8]) -> None:
         self.path, self.mapped, self.at = path, mapped, 0
 
-    def refuse(self, expected: str, found: str, todo: str = _DOWNLOAD_AGAIN) -> NoReturn:
-        reject(str(self.path), expected=expected, found=found, todo=todo)
+    def refuse(self, expected: str, found: str, *, about: str = "", todo: str = _DOWNLOAD_AGAIN) -> NoReturn:
+        """Raise InputError about the file, or about what in it has a name."""
+        reject(": ".join(filter(None, (str(self.path), about))), expected=expected, found=found, todo=todo)
 
     def take(self, count: int) -> NDArray[np.uint8]:
         """The next `count` bytes, as a view."""
@@ -98,13 +102,20 @@ class _Cursor:
         """The next unsigned integer."""
         return int.from_bytes(self.take(np.dtype(dtype).itemsize).tobytes(), "little")
 
+    def count(self, what: str, least: int) -> int:
+        """The next number, that of things which take at least `least` bytes each."""
+        count, left = self.whole(), self.mapped.size - self.at
+        if count * least > left:
+            self.refuse(f"room for {count} {what}", f"{left} bytes until its end")
+        return count
+
     def text(self, what: str, *, name: bool = False) -> str:
         """The next string; a `name` is printable, so that an error can say it."""
         raw = self.take(self.whole()).tobytes()
         try:
             text = raw.decode()
         except UnicodeDecodeError as error:
-            self.refuse(f"{what} in UTF-8", one_line(error))
+            self.refuse("UTF-8", one_line(error), about=what)
         if name and not (text and text.isprintable()):
             self.refuse(f"printable {what}", ascii(text[:60]))
         return text
@@ -126,13 +137,17 @@ def _check_start(cursor: _Cursor) -> None:
     if start[:4] != _MAGIC:
         pointer = cursor.mapped[:14].tobytes() == b"version https:"
         if pointer:
-            cursor.refuse("a GGUF file", "a Git LFS pointer", "Fetch the file itself with `git lfs pull`.")
+            cursor.refuse(
+                "a GGUF file", "a Git LFS pointer", todo="Fetch the file itself with `git lfs pull`."
+            )
         cursor.refuse("a GGUF file, which begins with GGUF", ascii(start[:4])[1:])
     version = int.from_bytes(start[4:], "little")
     if version not in _VERSIONS:
         big_endian = int.from_bytes(start[4:], "big") in _VERSIONS
         found = "a big-endian file" if big_endian else f"version {version}"
-        cursor.refuse("GGUF version 2 or 3, little-endian", found, "Convert the model with current tools.")
+        cursor.refuse(
+            "GGUF version 2 or 3, little-endian", found, todo="Convert the model with current tools."
+        )
 
 
 def _fields(cursor: _Cursor, count: int) -> Iterator[tuple[str, Any]]:
@@ -146,17 +161,17 @@ def _scalar(cursor: _Cursor, key: str, kind: int) -> Any:
     if kind == _STRING:
         return cursor.text(key)
     if kind not in _SCALARS:
-        cursor.refuse(f"{key} of a known type", f"type {kind}")
+        cursor.refuse("a known type", f"type {kind}", about=key)
     return cursor.scalars(_SCALARS[kind], 1)[0].item()
 
 
 def _array(cursor: _Cursor, key: str) -> Any:
-    kind, count = cursor.whole("<u4"), cursor.whole()
+    kind = cursor.whole("<u4")
     if kind == _STRING:
-        return [cursor.text(key) for _ in range(count)]
+        return [cursor.text(key) for _ in range(cursor.count(f"strings of {key}", _LENGTH))]
     if kind not in _SCALARS:
-        cursor.refuse(f"{key}: an array of numbers or strings", f"elements of type {kind}")
-    return cursor.scalars(_SCALARS[kind], count)
+        cursor.refuse("an array of numbers or strings", f"elements of type {kind}", about=key)
+    return cursor.scalars(_SCALARS[kind], cursor.whole())
 
 
 def _entries(cursor: _Cursor, count: int) -> Iterator[tuple[str, tuple[tuple[int, ...], int, int]]]:
@@ -169,7 +184,7 @@ def _entries(cursor: _Cursor, count: int) -> Iterator[tuple[str, tuple[tuple[int
         seen.add(name)
         axes = cursor.whole("<u4")
         if not 1 <= axes <= _MOST_AXES:
-            cursor.refuse(f"{name}: 1 to {_MOST_AXES} axes", f"{axes}")
+            cursor.refuse(f"1 to {_MOST_AXES} axes", f"{axes}", about=name)
         sizes = tuple(cursor.whole() for _ in range(axes))
         yield name, (sizes[::-1], cursor.whole("<u4"), cursor.whole())
 
@@ -177,7 +192,7 @@ def _entries(cursor: _Cursor, count: int) -> Iterator[tuple[str, tuple[tuple[int
 def _alignment(cursor: _Cursor, metadata: Mapping[str, Any]) -> int:
     value = metadata.get("general.alignment", 32)
     if type(value) is not int or not 1 <= value <= _LARGEST_ALIGNMENT or value & (value - 1):
-        cursor.refuse("general.alignment: a power of two", shown(value))
+        cursor.refuse("a power of two", shown(value), about="general.alignment")
     return value
 
 
@@ -193,17 +208,17 @@ def _place(
     for name, (shape, number, said) in entries.items():
         if number not in types:
             todo = "A newer gguf package may know it: pip install --upgrade gguf."
-            cursor.refuse(f"{name}: a known quantisation type", f"type {number}", todo)
+            cursor.refuse("a known quantisation type", f"type {number}", about=name, todo=todo)
         kind, block, width = types[number]
         if shape[-1] % block:
-            cursor.refuse(f"{name}: rows of whole {kind} blocks of {block}", f"rows of {shape[-1]}")
+            cursor.refuse(f"rows of whole {kind} blocks of {block}", f"rows of {shape[-1]}", about=name)
         rows, row = math.prod(shape[:-1]), shape[-1] // block * width
         if said != offset:
-            cursor.refuse(f"{name} at byte {offset} of the data", f"byte {said}")
+            cursor.refuse(f"it at byte {offset} of the data", f"byte {said}", about=name)
         start, end = first + offset, first + offset + rows * row
         if end > cursor.mapped.size or not rows * row:
             found = f"bytes {start} to {end} of {cursor.mapped.size}"
-            cursor.refuse(f"{name} {shape} inside the file", found)
+            cursor.refuse(f"{shape} inside the file", found, about=name)
         tensors[name] = GgufTensor(kind, shape, cursor.mapped[start:end].reshape(rows, row))
         offset += -(-(rows * row) // alignment) * alignment
     if cursor.mapped.size - end >= max(alignment, 2) and tensors:

@@ -59,10 +59,11 @@ def configuration(file: GgufFile) -> dict[str, Any]:
     source = str(file.path)
     fields = Fields(file.metadata, source)
     architecture = fields.get("general.architecture")
-    if architecture != _ARCHITECTURE:
+    if not isinstance(architecture, str) or architecture != _ARCHITECTURE:
         todo = "GGUF files of other architectures are not read; a directory saved by transformers may be."
         fields.refuse("general.architecture", expected=_ARCHITECTURE, todo=todo)
-    if fields.get("split.count", 0) not in (0, 1):
+    parts = fields.get("split.count", 1)
+    if type(parts) is not int or parts > 1:
         todo = "Join the parts with llama.cpp's llama-gguf-split --merge."
         fields.refuse("split.count", expected="one file with the whole model", todo=todo)
     _refuse_other_options(fields, file)
@@ -162,8 +163,7 @@ def _size(fields: Fields, name: str, *default: int) -> int:
 
 def _refuse_other_options(fields: Fields, file: GgufFile) -> None:
     """Refuse what a plain Llama does not have, by name."""
-    if fields.get("llama.rope.scaling.type", "none") != "none":
-        fields.refuse("llama.rope.scaling.type", expected="none", todo=_NOT_APPROXIMATED)
+    fields.choice("llama.rope.scaling.type", "none", {"none": "none"})
     for key in file.metadata:
         name = key.removeprefix("llama.")
         if name == key or name in _READ:

@@ -27,24 +27,29 @@ _ROLES = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
 _TODO = "Take a directory with the tokenizer.json that was saved with the model."
 
 
-def rebuild_tokenizer(metadata: Mapping[str, Any], source: str) -> Any:
+def rebuild_tokenizer(metadata: Mapping[str, Any], source: str, *, most: int) -> Any:
     """The tokenizers.Tokenizer of a GGUF file, or None where the file has none.
 
     Byte-level BPE, with the pre-tokenizer that `tokenizer.ggml.pre` names. Control tokens are special and,
     like user-defined ones, found whole in a text; a BOS or EOS is put around a text only where the file says
     so (add_bos_token, add_eos_token). A byte that the vocabulary lacks is left out of the text, as in
-    llama.cpp. Another kind of tokenizer or an unknown `pre` raises InputError by name.
+    llama.cpp. Another kind of tokenizer, an unknown `pre` and more tokens than `most`, the rows of the
+    embedding, raise InputError by name.
     """
     if _MODEL not in metadata:
         return None
     from tokenizers import AddedToken, Tokenizer, decoders, models
 
     fields = Fields(metadata, source)
-    if fields.get(_MODEL) != "gpt2":
+    pre = fields.get(_PRE)
+    if not _is(fields.get(_MODEL), "gpt2"):
         fields.refuse(_MODEL, expected="gpt2 (byte-level BPE), the only kind that is rebuilt", todo=_TODO)
-    if fields.get(_PRE) not in _DIGITS_APART:
+    if not any(_is(pre, known) for known in _DIGITS_APART):
         fields.refuse(_PRE, expected=" or ".join(_DIGITS_APART), todo=_TODO)
     tokens = _tokens(fields)
+    if len(tokens) > most:
+        expected = f"at most {most}, the rows of the embedding"
+        reject(f"{source}: {_TOKENS}", expected=expected, found=str(len(tokens)), todo=_TODO)
     vocabulary = {token: token_id for token_id, token in enumerate(tokens)}
     if len(vocabulary) < len(tokens):
         found = f"{len(tokens) - len(vocabulary)} that stand there twice"
@@ -56,7 +61,7 @@ def rebuild_tokenizer(metadata: Mapping[str, Any], source: str) -> Any:
     ]
     try:
         tokenizer = Tokenizer(models.BPE(vocabulary, _merges(fields, vocabulary), fuse_unk=False))
-        tokenizer.pre_tokenizer = _splitter(_DIGITS_APART[fields.get(_PRE)])
+        tokenizer.pre_tokenizer = _splitter(_DIGITS_APART[pre])
         tokenizer.decoder = decoders.ByteLevel()
         for token in added:  # ids are the vocabulary's own
             (tokenizer.add_special_tokens if token.special else tokenizer.add_tokens)([token])
@@ -76,6 +81,10 @@ def tokenizer_settings(metadata: Mapping[str, Any], source: str) -> dict[str, An
     roles = {f"{role}_token": tokens[token_id] for role, token_id in named.items() if token_id is not None}
     switches = {f"add_{end}_token": _added(fields, end) for end in ("bos", "eos")}
     return {"tokenizer_class": "PreTrainedTokenizerFast", **roles, **switches}
+
+
+def _is(value: Any, text: str) -> bool:
+    return isinstance(value, str) and value == text
 
 
 def _tokens(fields: Fields) -> list[str]:
