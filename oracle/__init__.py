@@ -5,6 +5,7 @@ from oracle._results import EntropySplit, KeyRange, RowMeasures
 from oracle.arrays import AttentionArrays, read_attention
 from oracle.composition import entropy_split
 from oracle.forward import forward, forward_batch
+from oracle.language_model import logits, perplexity
 from oracle.loading import load_model
 from oracle.measures import (
     head_summed_norm,
@@ -42,10 +43,12 @@ __all__ = [
     "group_words",
     "head_summed_norm",
     "load_model",
+    "logits",
     "merge_words",
     "norm_odds_ratio",
     "open_merged_rows",
     "open_rows",
+    "perplexity",
     "read_attention",
     "row_measures",
     "sink_share",

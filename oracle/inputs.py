@@ -84,7 +84,8 @@ def check_token_types(model: Model, token_types: Any, count: int) -> NDArray[np.
     """Token types (token,), zeros by default (one segment)."""
     if token_types is None:
         return np.zeros(count, dtype=np.int64)
-    types, known = as_array("token_types", token_types), len(model.embeddings.token_types)
+    table = model.embeddings.token_types
+    types, known = as_array("token_types", token_types), 1 if table is None else len(table)
     integers = types.dtype.kind in "iu"
     if types.shape != (count,) or not integers or (count and not 0 <= types.min() <= types.max() < known):
         reject(

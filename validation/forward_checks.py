@@ -114,7 +114,8 @@ def validate_forward(
     ids, skipped = read_texts(model, texts, truncate)
     batched = choose_batch(list(map(len, ids)))
     some = [ids[index] for index in batched]
-    segments = len(model.embeddings.token_types)
+    types = model.embeddings.token_types
+    segments = 1 if types is None else len(types)
     pad = model.config.pad_id or 0
     cases: dict[str, list[Batch]] = {
         "each text": [single(tokens) for tokens in ids],

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from numpy.typing import DTypeLike
 
-from oracle.families import bert
+from oracle.families import bert, llama
+from oracle.families._checkpoint import Checkpoint
 from oracle.families._config import Fields
-from oracle.model import Model, float_dtype
+from oracle.families._layout import Layout, assemble
+from oracle.model import Model, ModelConfig, float_dtype
 
-__all__ = ["FAMILIES", "build_model"]
+__all__ = ["FAMILIES", "Checkpoint", "build_model"]
 
-# `model_type` of a configuration to the function that builds the model.
-FAMILIES = {"bert": bert.build}
+Plan = Callable[[Fields, Checkpoint], tuple[ModelConfig, Layout]]
+
+FAMILIES: Mapping[str, Plan] = {"bert": bert.plan, "llama": llama.plan}
+"""`model_type` of a configuration to the function that says what the model is and where its parts stand."""
 
 
-def build_model(
-    config: Mapping[str, Any],
-    tensors: Mapping[str, Any],
-    *,
-    dtype: DTypeLike = "float32",
-    tokenizer: Any = None,
-    name: str = "unnamed",
-    sha256: str | None = None,
-    special_ids: Mapping[str, int] | None = None,
-    config_source: str = "config",
-    weights_source: str = "weights",
-) -> Model:
-    """A Model from a configuration in transformers' terms and tensors under a checkpoint's names.
+def build_model(checkpoint: Checkpoint, *, dtype: DTypeLike = "float32") -> Model:
+    """The Model of a checkpoint, in "float32", "float64" or "longdouble".
 
-    `tensors` holds arrays, or anything with a `shape` that `numpy.asarray` reads; those stored in `dtype`
-    are shared, not copied, and the others are converted one at a time. `special_ids` gives the tokenizer's
-    special tokens by role ("cls_token", "sep_token"); `config_source` and `weights_source` are what errors
-    call the two. An unknown `model_type`, an option that is not supported and any tensor that is missing,
-    unexpected or of another shape raise InputError.
+    Tensors stored in `dtype` are shared, not copied, and the others are converted one at a time. An unknown
+    `model_type`, an option that is not supported and any tensor that is missing, unexpected or of another
+    shape raise InputError; nothing near is put in the place of what is unknown.
     """
-    float_dtype(dtype)
-    fields = Fields(config, config_source)
+    wanted = float_dtype(dtype)
+    fields = Fields(checkpoint.config, checkpoint.config_source)
     model_type = fields.get("model_type")
     if not isinstance(model_type, str) or model_type not in FAMILIES:
         fields.refuse(
@@ -46,14 +36,7 @@ def build_model(
             expected=" or ".join(FAMILIES),
             todo="Other architectures are not supported, and none is approximated by another.",
         )
-    return FAMILIES[model_type](
-        config,
-        tensors,
-        dtype=dtype,
-        tokenizer=tokenizer,
-        name=name,
-        sha256=sha256,
-        special_ids=special_ids or {},
-        config_source=config_source,
-        weights_source=weights_source,
-    )
+    fields.absent("pruned_heads", "Save the model with all of its heads.")
+    fields.absent("quantization_config", "Save the model dequantised.")
+    settings, layout = FAMILIES[model_type](fields, checkpoint)
+    return assemble(checkpoint, settings, layout, wanted)

@@ -10,7 +10,7 @@ from typing import NoReturn
 from numpy.typing import DTypeLike
 
 from oracle._checks import reject
-from oracle.families import build_model
+from oracle.families import Checkpoint, build_model
 from oracle.loading._files import one_line, read_object, sha256_of_all
 from oracle.loading._tensors import StoredTensor, open_tensors
 from oracle.loading._tokenizer import load_tokenizer, special_ids
@@ -59,17 +59,18 @@ def _load(folder: Path, dtype: DTypeLike, name: str, sha256: str | None) -> Mode
     else:
         _no_weights(folder)
     tokenizer = load_tokenizer(folder)
-    model = build_model(
+    checkpoint = Checkpoint(
         config,
         tensors,
-        dtype=dtype,
         tokenizer=tokenizer,
-        name=name,
         special_ids=special_ids(folder, tokenizer),
+        name=name,
+        source=folder,
         config_source=str(config_path),
         weights_source=str(source),
     )
-    return replace(model, sha256=sha256 or sha256_of_all(files), source=folder)
+    model = build_model(checkpoint, dtype=dtype)
+    return replace(model, sha256=sha256 or sha256_of_all(files))  # once it is known to be a model
 
 
 def _open_shards(index: Path) -> tuple[list[Path], dict[str, StoredTensor]]:
