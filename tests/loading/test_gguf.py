@@ -15,6 +15,7 @@ import pytest
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
 
+import oracle
 from oracle._checks import InputError, Unavailable
 from oracle.loading import _bundled, _gguf, bundled_models, dequantised_copies, load_model, remove_model
 from oracle.loading._files import sha256_of
@@ -87,6 +88,51 @@ def test_weights_become_what_the_type_says(tmp_path: Path, kind: str, tied: bool
         np.testing.assert_array_equal(np.asarray(found[theirs(name)], np.float32), expected)
         assert found[theirs(name)].dtype == (stored if stored in ("F16", "BF16") else "F32")
         assert np.asarray(found[theirs(name)]).flags.aligned
+
+
+@pytest.mark.parametrize("given", ["file", "directory"])
+def test_a_file_is_a_model_that_runs(path: Path, given: str) -> None:
+    model = load_model(path if given == "file" else path.parent)
+    assert model.name == ("small" if given == "file" else path.parent.name)
+    assert model.sha256 == sha256_of(path)
+    assert model.source == converted(path)
+    assert (model.config.family, model.config.n_kv_heads, model.config.bos_id) == ("llama", 2, 1)
+    weights = small.weights()
+    np.testing.assert_array_equal(model.embeddings.words, weights["token_embd.weight"])
+    np.testing.assert_array_equal(model.layers[1].query.weight, weights["blk.1.attn_q.weight"].T)
+    np.testing.assert_array_equal(model.layers[1].key.weight, weights["blk.1.attn_k.weight"].T)
+    trace = oracle.forward(model, "in the on")
+    assert trace.tokens == ("in", "Ġthe", "Ġ", "on")
+    np.testing.assert_allclose(trace.attention.sum(axis=-1), 1, atol=1e-6)
+    assert load_model(path, dtype="float64").dtype == np.float64
+
+
+def test_a_model_directory_that_holds_a_gguf_too_is_read_as_the_directory(path: Path) -> None:
+    folder = converted(path)
+    (folder / "b.gguf").write_bytes(b"not read")
+    assert load_model(folder).sha256 == sha256_of(folder / "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("tokenizer_config", "config", "bos"),
+    [
+        ({"bos_token": "<|stop|>"}, {"bos_token_id": 6}, 2),
+        ({}, {"bos_token_id": 6}, 6),
+        ({"bos_token": None}, {"bos_token_id": 6}, 6),
+        ({}, {"bos_token_id": 1000}, None),  # no row of the embedding, so that no text can have it
+        ({}, {"bos_token_id": [6]}, None),
+        ({}, {}, None),
+    ],
+)
+def test_the_bos_is_the_tokenizers_or_else_the_configurations(
+    path: Path, tokenizer_config: dict[str, Any], config: dict[str, Any], bos: int | None
+) -> None:
+    folder = converted(path)
+    (folder / "tokenizer_config.json").write_text(json.dumps(tokenizer_config))
+    known = json.loads((folder / "config.json").read_text())
+    del known["bos_token_id"]
+    (folder / "config.json").write_text(json.dumps(known | config))
+    assert load_model(folder).config.bos_id == bos
 
 
 def test_the_configuration_is_that_of_transformers_for_these_fields(path: Path) -> None:
