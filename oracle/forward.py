@@ -27,7 +27,7 @@ from oracle.rotary import turns
 from oracle.sinks import choose_sinks
 from oracle.trace import KEEP_ALL, KEEP_DEFAULT, Trace
 
-__all__ = ["embed", "feed_forward", "forward", "forward_batch", "normed"]
+__all__ = ["embed", "feed_forward", "forward", "forward_batch", "normed", "positions_of"]
 
 Array = NDArray[Any]
 
@@ -146,6 +146,13 @@ def normed(x: Array, norm: Norm, config: ModelConfig) -> Array:
     return rms_norm(x, norm, config.norm_epsilon, plus_one=config.norm_kind == "rms_plus_one")
 
 
+def positions_of(config: ModelConfig, ids: Array, real: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The position of each token, (token,): counted from `position_offset` over real tokens."""
+    counted = real & (ids != config.pad_id) if config.positions_skip_pad else real
+    places = np.where(counted, np.cumsum(counted) - 1, -1)
+    return np.maximum(places + config.position_offset, 0)
+
+
 def _visible(config: ModelConfig, real: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which key each query may see: (query, key), or (layer, 1, query, key) where layers differ in that."""
     visible = visible_keys(real)
@@ -176,8 +183,8 @@ def _run(
     derived = ("value_norm", "transformed_norm", "transformed_gram")
     arrays = {name: np.empty(shapes[name], wide if name in derived else dtype) for name in kept}
     spare = {name: np.empty(shapes[name][1:], dtype) for name in ("scores", "attention") if name not in kept}
-    positions = np.maximum(np.cumsum(real) - 1, 0)
-    x = embed(model.embeddings, ids, positions + config.position_offset, types, config.norm_epsilon)
+    positions = positions_of(config, ids, real)
+    x = embed(model.embeddings, ids, positions, types, config.norm_epsilon)
     scoring = _scoring(config, positions, dtype)
     if "hidden_states" in kept:
         arrays["hidden_states"][0] = x

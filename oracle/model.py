@@ -148,7 +148,8 @@ class ModelConfig:
     norm_kind: str = "layer"  # "layer", "rms", or "rms_plus_one", which scales by one plus its weight
     norm_place: str = "post"  # "post": of each residual sum; "pre": of what enters; "both": see Layer
     parallel_residual: bool = False  # the feed-forward network reads what attention reads, not what it wrote
-    position_offset: int = 0
+    position_offset: int = 0  # the row of the first token; padding has the one before it
+    positions_skip_pad: bool = False  # tokens that are `pad_id` count as padding, whatever the mask says
     rotary: Rotary | None = None
     score_scalar: float | None = None  # scores are q·k over the root of it; None: d_head
     score_by_layer: bool = False  # and over the number of the layer, from one

@@ -7,7 +7,17 @@ from dataclasses import replace
 
 from numpy.typing import DTypeLike
 
-from oracle.families import bert, llama
+from oracle.families import (
+    albert,
+    bert,
+    distilbert,
+    electra,
+    gpt2,
+    gpt_neox,
+    llama,
+    opt,
+    roberta,
+)
 from oracle.families._checkpoint import Checkpoint
 from oracle.families._config import Fields
 from oracle.families._layout import Layout, assemble
@@ -17,7 +27,17 @@ __all__ = ["FAMILIES", "Checkpoint", "build_model"]
 
 Plan = Callable[[Fields, Checkpoint], tuple[ModelConfig, Layout]]
 
-FAMILIES: Mapping[str, Plan] = {"bert": bert.plan, "llama": llama.plan}
+FAMILIES: Mapping[str, Plan] = {
+    "albert": albert.plan,
+    "bert": bert.plan,
+    "distilbert": distilbert.plan,
+    "electra": electra.plan,
+    "gpt2": gpt2.plan,
+    "gpt_neox": gpt_neox.plan,
+    "llama": llama.plan,
+    "opt": opt.plan,
+    "roberta": roberta.plan,
+}
 """`model_type` of a configuration to the function that says what the model is and where its parts stand."""
 
 

@@ -18,7 +18,7 @@ def read_rotary(
     part: str = "partial_rotary_factor",
     default_part: float = 1.0,
 ) -> Rotary:
-    """The rotary positions of `rope_parameters`, or of `rope_scaling` with the older fields `base` and `part`.
+    """The rotary positions of `rope_parameters`, or of `rope_scaling` with older fields, `base` and `part`.
 
     Kinds are "default", "linear" and "llama3"; another is refused by name, and so are settings that differ by
     layer and a part of a head that is not an even number of entries.
