@@ -7,8 +7,20 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+from numba.np import arrayobj
 
-__all__ = ["EXACT_MATH", "FAST_MATH", "compiled", "compiled_parallel", "inlined", "inlined_exact"]
+__all__ = [
+    "EXACT_MATH",
+    "FAST_MATH",
+    "compiled",
+    "compiled_parallel",
+    "inlined",
+    "inlined_exact",
+    "prefetch",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,6 +55,38 @@ def inlined_exact(function: Function) -> Function:
     loop around it vectorises all the same.
     """
     return numba.njit(function, forceinline=True, fastmath=set(EXACT_MATH), error_model="numpy")
+
+
+def _emit_prefetch(typing: Any, array: Any, batch: Any, query: Any, key: Any) -> Any:
+    """Types and code of `prefetch`, as Numba asks for them."""
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        layout, *kinds = signature.args
+        place = [
+            context.cast(builder, index, kind, types.intp)
+            for index, kind in zip(given[1:], kinds, strict=True)
+        ]
+        view = arrayobj.make_array(layout)(context, builder, given[0])
+        pointer = cgutils.get_item_pointer(context, builder, layout, view, place)
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        # to be read (0), soon and again (3), as data (1)
+        builder.call(call, [builder.bitcast(pointer, byte), number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, batch, query, key), emit
+
+
+def _no_prefetch(array: Any, batch: Any, query: Any, key: Any) -> None:
+    """What stands for `prefetch` without the JIT."""
+
+
+prefetch = _no_prefetch if numba.config.DISABLE_JIT else intrinsic(_emit_prefetch)
+"""prefetch(array, batch, query, key) asks the memory for a place of a 3-D array, and does not wait for it.
+
+The place may lie past the end: nothing is read.
+"""
 
 
 def _compile(function: Function, parallel: bool) -> Function:

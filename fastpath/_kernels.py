@@ -1,9 +1,11 @@
 """One pass over attention rows: loops over plain arrays that trust their caller.
 
-Every kernel walks the content of a row in blocks of at most _BLOCK keys. Within a block the sums run in the
-dtype of the rows, in as many lanes as the machine has; across blocks they are float64. So a float32 sum
-meets a bounded number of roundings, whatever the length. The sinks are summed apart, key by key in
-float64: neither part is ever the difference of two larger numbers.
+The ranged kernel walks a row in blocks of _BLOCK keys. Within a block the sums run in the dtype of the rows,
+in as many lanes as the machine has; across blocks they are float64. So a float32 sum meets a bounded number
+of roundings, whatever the length. Content is picked by columns that are zero at the sinks, so that no row
+is cut at odd places; the sinks are summed apart, key by key in float64: neither part is ever the difference
+of two larger numbers. Each block asks for the block of a later row, which is what keeps the memory busy: a
+loop that does more than read would wait for it otherwise.
 """
 
 from __future__ import annotations
@@ -15,15 +17,17 @@ from typing import Any
 import numba
 import numpy as np
 
-from fastpath._jit import compiled_parallel, inlined
+from fastpath._jit import compiled_parallel, inlined, prefetch
 from fastpath._math import log32
 
 __all__ = ["COLUMNS", "LARGEST", "masked_kernel", "ranged_kernel"]
 
-_BLOCK = 512
+_BLOCK = 128
+_AHEAD = np.uintp(4)  # rows
 _ZERO = np.float64(0.0)  # without the JIT a bare 0.0 would divide as Python does
 LARGEST = float(np.finfo(np.float64).max)
 _ROWS_AT_ONCE = 64
+_LINE = 64  # bytes that the memory hands over at once
 
 # What a kernel writes for each row, float64: three sink shares (of a, of a n, of a f), two r (of n, of f)
 # and, where they were asked for, three entropies in nats.
@@ -62,25 +66,29 @@ def _make_ranged(real: Any, bits: Any, entropies: bool) -> Callable[..., None]:
     @compiled_parallel
     def kernel(
         rows: Any,
+        columns: Any,
         n: Any,
         f: Any,
+        n_sink: Any,
+        f_sink: Any,
         start: Any,
         stop: Any,
-        gaps: Any,
         sinks: Any,
         slack: float,
         out: Any,
         odd: Any,
     ) -> None:
-        """Take rows (batch, query, key); n, f (batch or 1, key); visible keys start <= key < stop (query,).
+        """Take rows (batch, query, key) whose visible keys are start <= key < stop (query,).
 
-        gaps (gap, 2): runs of keys between sinks; sinks (sink,): their positions. Fills out and odd.
+        columns (key,) is one at content and zero at the sinks, n and f (batch or 1, key) the norms times it;
+        sinks (sink,) are positions, n_sink and f_sink (batch or 1, sink) the norms there. Fills out and odd.
 
         Indices are unsigned, which Numba need not test for counting from the end (that would stop
         vectorising), and no array is sliced, which would count references between threads.
         """
         n_queries = rows.shape[1]
         per_matrix = (n_queries + _ROWS_AT_ONCE - 1) // _ROWS_AT_ONCE
+        line = np.uintp(_LINE // rows.itemsize)
         for task in numba.prange(rows.shape[0] * per_matrix):
             b = task // per_matrix
             first = (task - b * per_matrix) * _ROWS_AT_ONCE
@@ -89,37 +97,36 @@ def _make_ranged(real: Any, bits: Any, entropies: bool) -> Callable[..., None]:
             bf = b if f.shape[0] > 1 else np.uintp(0)
             for q in range(np.uintp(first), np.uintp(min(first + _ROWS_AT_ONCE, n_queries))):
                 content, content_n, content_f, information = _ZERO, _ZERO, _ZERO, _ZERO
-                sink, sink_n, sink_f, sign = _ZERO, _ZERO, _ZERO, np.int64(0)
-                for gap in range(gaps.shape[0]):
-                    begin, end = max(gaps[gap, 0], start[q]), min(gaps[gap, 1], stop[q])
-                    while begin < end:
-                        until = min(begin + _BLOCK, end)
-                        part, part_n, part_f, surprise = real(0), real(0), real(0), real(0)
-                        signs = bits(0)
-                        for k in range(np.uintp(begin), np.uintp(until)):
-                            weight = rows[b, q, k]
-                            part += weight
-                            part_n += weight * n[bn, k]
-                            part_f += weight * f[bf, k]
-                            signs |= real(weight).view(bits)
-                            if entropies and narrow:
-                                surprise += weight * log32(weight) if weight > 0 else real(0)
-                            elif entropies:
-                                surprise += weight * math.log(weight) if weight > 0 else real(0)
-                        content += part
-                        content_n += part_n
-                        content_f += part_f
-                        information += surprise
-                        sign |= np.int64(signs)
-                        begin = until
+                sink, sink_n, sink_f = _ZERO, _ZERO, _ZERO
+                signs = bits(0)
+                begin, end = start[q], stop[q]
+                while begin < end:
+                    until = min(begin + _BLOCK, end)
+                    for k in range(np.uintp(begin), np.uintp(until), line):
+                        prefetch(rows, b, q + _AHEAD, k)
+                    part, part_n, part_f, surprise = real(0), real(0), real(0), real(0)
+                    for k in range(np.uintp(begin), np.uintp(until)):
+                        weight = rows[b, q, k]
+                        part += weight * columns[k]
+                        part_n += weight * n[bn, k]
+                        part_f += weight * f[bf, k]
+                        # the cast keeps the lanes as wide as the weights: Numba's own sum type is 64 bits
+                        signs = bits(signs | real(weight).view(bits))
+                        if entropies and narrow:
+                            surprise += columns[k] * weight * log32(weight) if weight > 0 else real(0)
+                        elif entropies:
+                            surprise += columns[k] * weight * math.log(weight) if weight > 0 else real(0)
+                    content += part
+                    content_n += part_n
+                    content_f += part_f
+                    information += surprise
+                    begin = until
                 for s in range(sinks.shape[0]):
                     if start[q] <= sinks[s] < stop[q]:
-                        key = np.uintp(sinks[s])
-                        mass = np.float64(rows[b, q, key])
+                        mass = np.float64(rows[b, q, np.uintp(sinks[s])])
                         sink += mass
-                        sink_n += mass * n[bn, key]
-                        sink_f += mass * f[bf, key]
-                        sign |= np.int64(real(rows[b, q, key]).view(bits))
+                        sink_n += mass * n_sink[bn, s]
+                        sink_f += mass * f_sink[bf, s]
                 out[b, q, 0] = sink / (sink + content)
                 out[b, q, 1] = sink_n / (sink_n + content_n)
                 out[b, q, 2] = sink_f / (sink_f + content_f)
@@ -127,7 +134,7 @@ def _make_ranged(real: Any, bits: Any, entropies: bool) -> Callable[..., None]:
                 out[b, q, 4] = (sink_f / sink) / (content_f / content)
                 if entropies:
                     out[b, q, 5], out[b, q, 6], out[b, q, 7] = _entropies(content, sink, information)
-                odd[b, q] = _is_odd(content + sink, slack, sign)
+                odd[b, q] = _is_odd(content + sink, slack, signs)
 
     return kernel
 

@@ -10,17 +10,16 @@ from numpy.typing import NDArray
 from oracle._checks import check_key_range, check_mask
 from oracle._results import KeyRange
 
-__all__ = ["Masks", "Ranges", "choose_masks", "gaps_between"]
+__all__ = ["Masks", "Ranges", "choose_masks"]
 
 Array = NDArray[Any]
 
 
 class Ranges(NamedTuple):
-    """Visible keys start <= key < stop of each query; sinks by position, and the runs between them."""
+    """Visible keys start <= key < stop of each query; sinks by position."""
 
     start: NDArray[np.int64]  # (query,)
     stop: NDArray[np.int64]  # (query,)
-    gaps: NDArray[np.int64]  # (gap, 2)
     sinks: NDArray[np.int64]  # (sink,)
 
 
@@ -43,19 +42,11 @@ def choose_masks(sink_mask: Any, visible: Any, shape: tuple[int, ...]) -> Ranges
     sinks = check_mask("sink_mask", sink_mask, shape)
     ranges = seen if isinstance(seen, KeyRange) else _as_range(seen, n_queries, n_keys)
     if ranges is not None and sinks.size == n_keys:
-        positions = np.flatnonzero(sinks)
-        return Ranges(*ranges, gaps_between(positions, n_keys), positions)
+        return Ranges(*ranges, np.flatnonzero(sinks))
     if isinstance(seen, KeyRange):
         keys = np.arange(n_keys)
         seen = (seen.start[:, None] <= keys) & (keys < seen.stop[:, None])
     return Masks(*(np.broadcast_to(mask, (*mask.shape[:-2], n_queries, n_keys)) for mask in (seen, sinks)))
-
-
-def gaps_between(positions: NDArray[np.int64], n_keys: int) -> NDArray[np.int64]:
-    """Runs of keys without a sink, (gap, 2) of start and stop, in order and none of them empty."""
-    edges = np.concatenate([[-1], positions, [n_keys]])
-    gaps = np.stack([edges[:-1] + 1, edges[1:]], axis=1)
-    return np.ascontiguousarray(gaps[gaps[:, 0] < gaps[:, 1]], dtype=np.int64)
 
 
 def _as_range(mask: NDArray[np.bool_], n_queries: int, n_keys: int) -> KeyRange | None:

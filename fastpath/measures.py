@@ -87,28 +87,34 @@ def _measure(
     # A kernel's sum is rounded more often than the oracle's: near the edge it only calls for a second look.
     slack = 0.98 * ROW_SUM_SLACK if argument == "attention" else math.inf
     lead, (n_queries, n_keys) = rows.shape[:-2], rows.shape[-2:]
-    out = np.empty((*lead, n_queries, len(COLUMNS)))
+    names = COLUMNS if entropies else COLUMNS[:5]
+    out = np.empty((*lead, n_queries, len(names)))
     odd = np.zeros((*lead, n_queries), dtype=np.bool_)
     dtype = np.dtype(np.float32 if rows.dtype.itemsize <= 4 else np.float64)
     one = np.ones((1, n_keys), dtype)
+    content = np.ones(n_keys, dtype)
+    if isinstance(masks, Ranges):
+        content[masks.sinks] = 0
     whole = rows.dtype == dtype and rows.flags.c_contiguous and rows.flags.aligned
     batch = math.prod(lead) if whole else 1
     for place in [()] if whole else np.ndindex(lead):
         part = np.ascontiguousarray(rows[place], dtype).reshape(batch, n_queries, n_keys)
         n, f = ([_part(column, lead, place).astype(dtype) for column in columns] + [one, one])[:2]
         results, flags = (
-            out[place].reshape(batch, n_queries, len(COLUMNS)),
+            out[place].reshape(batch, n_queries, len(names)),
             odd[place].reshape(batch, n_queries),
         )
         with np.errstate(all="ignore"):  # without the JIT, NumPy would warn where compiled code does not
             if isinstance(masks, Ranges):
-                ranged_kernel(dtype, entropies)(part, n, f, *masks, slack, results, flags)
+                at_sinks = [np.ascontiguousarray(norm[:, masks.sinks]) for norm in (n, f)]
+                of_content = [content, *(norm * content for norm in (n, f))]
+                ranged_kernel(dtype, entropies)(part, *of_content, *at_sinks, *masks, slack, results, flags)
             else:
                 seen, sinks = (_part(mask, lead, place, 2) for mask in masks)
                 masked_kernel(dtype, entropies)(part, n, f, seen, sinks, slack, results, flags)
     if odd.any():
         refuse_wrong_rows(argument, rows, visible, odd)
-    return {name: out[..., column] for column, name in enumerate(COLUMNS)}
+    return {name: out[..., column] for column, name in enumerate(names)}
 
 
 def _compiled_rows(argument: str, attention: Any) -> Array:

@@ -36,7 +36,7 @@ Array = NDArray[Any]
 LAYERS = ("oracle", "fastpath")
 
 REASONS: Mapping[str, str] = {
-    "rows, float32": "sums of at most 512 weights run in float32, in lanes, and are joined in float64: their "
+    "rows, float32": "sums of at most 128 weights run in float32, in lanes, and are joined in float64: their "
     "roundings, of random sign, stay under 16 eps = 1e-6 of a share (at most 2 eps seen), twice that four "
     "times in an r; a float32's logarithm is under 104, where an ULP is 7.6e-6, and so is a mean of them "
     "off by less than 1e-5 nats",
