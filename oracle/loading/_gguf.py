@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from oracle._checks import Unavailable, reject
 from oracle.loading import _cache
-from oracle.loading._directory import load_directory
+from oracle.loading._directory import WEIGHTS, load_directory
 from oracle.loading._files import one_line, require_file, sha256_of
 from oracle.loading._gguf_header import FLOATS, GgufFile, GgufTensor, read_gguf
 from oracle.loading._gguf_llama import configuration, rotary_rows, tensors_by_name
@@ -213,12 +213,12 @@ def _write(output: BinaryIO, piece: NDArray[Any]) -> int:
 
 
 def only_gguf(folder: Path) -> Path | None:
-    """The one GGUF file of a directory without config.json; None where there is no such file."""
-    if os.path.lexists(folder / "config.json"):
+    """The one GGUF file of a directory without safetensors weights; None where there is no such file."""
+    if any(os.path.lexists(folder / name) for name in WEIGHTS):
         return None
     try:
         found = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".gguf")
-    except OSError:  # reading the directory as one with config.json says why
+    except OSError:  # the directory's own loader says why
         return None
     if len(found) > 1:
         names = ", ".join(path.name for path in found)

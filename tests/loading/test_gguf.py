@@ -107,6 +107,11 @@ def test_a_file_is_a_model_that_runs(path: Path, given: str) -> None:
     assert load_model(path, dtype="float64").dtype == np.float64
 
 
+def test_a_configuration_beside_a_gguf_file_changes_nothing(path: Path) -> None:
+    (path.parent / "config.json").write_text("{")
+    assert load_model(path.parent).sha256 == sha256_of(path)
+
+
 def test_a_model_directory_that_holds_a_gguf_too_is_read_as_the_directory(path: Path) -> None:
     folder = converted(path)
     (folder / "b.gguf").write_bytes(b"not read")
@@ -358,6 +363,7 @@ def starts(raw: bytes, start: bytes) -> bytes:
         (lambda raw: raw[:2000], "until its end"),
         (lambda raw: raw + bytes(64), "an end after its last tensor; found 64 more bytes"),
         (lambda raw: raw.replace(b"blk.1.ffn_up", b"blk.0.ffn_up"), "twice"),
+        (lambda raw: raw.replace(b"eos_token_id", b"bos_token_id"), "each field once"),
         (lambda raw: raw.replace(b"blk.1.ffn_up", b"blk.1\nffn_up"), "printable tensor names"),
         (lambda raw: raw.replace(b"llama.rope.freq_base", b"llama.block_count\0\0\0"), "printable names of"),
         (lambda raw: raw.replace("\u0100".encode(), b"\xff\xff", 1), "tokenizer.ggml.tokens: expected UTF-8"),
@@ -366,6 +372,36 @@ def starts(raw: bytes, start: bytes) -> bytes:
 def test_a_header_that_lies(path: Path, change: Callable[[bytes], bytes], said: str) -> None:
     path.write_bytes(change(path.read_bytes()))
     assert said in refusal(path)
+
+
+def entry(raw: bytes, name: str) -> int:
+    """Where the number of axes of a tensor stands."""
+    return raw.index(name.encode()) + len(name)
+
+
+def test_a_tensor_that_is_said_to_begin_elsewhere(path: Path) -> None:
+    raw = bytearray(path.read_bytes())
+    at = entry(raw, "output_norm.weight") + 4 + 8 + 4
+    assert struct.unpack("<Q", raw[at : at + 8]) == (4 * 268 * 96,)
+    raw[at : at + 8] = struct.pack("<Q", 0)
+    path.write_bytes(raw)
+    assert "output_norm.weight: expected it at byte 102912 of the data; found byte 0" in refusal(path)
+
+
+def test_rows_that_are_no_whole_blocks(tmp_path: Path) -> None:
+    kinds = {"token_embd.weight": "Q8_0"}
+    path = small.write_gguf(tmp_path / "a.gguf", small.weights(), kinds=kinds)
+    raw = bytearray(path.read_bytes())
+    at = entry(raw, "token_embd.weight") + 4
+    raw[at : at + 16] = struct.pack("<QQ", 268, 96)
+    path.write_bytes(raw)
+    assert "token_embd.weight: expected rows of whole Q8_0 blocks of 32; found rows of 268" in refusal(path)
+
+
+@pytest.mark.parametrize("alignment", [0, 48, 1 << 20, "32"])
+def test_an_alignment_that_is_none(tmp_path: Path, alignment: Any) -> None:
+    path = small.write_gguf(tmp_path / "a.gguf", small.weights(), {"general.alignment": alignment})
+    assert "general.alignment: expected a power of two" in refusal(path)
 
 
 def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
