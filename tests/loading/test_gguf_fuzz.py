@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import random
 import tracemalloc
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import gguf_files as small
 import numpy as np
 import pytest
 
 from oracle._checks import InputError
-from oracle.loading import _cache, _gguf
+from oracle.loading import _cache, _gguf, load_model
 from oracle.loading._gguf_header import read_gguf
 from oracle.loading._tensors import open_tensors
 
@@ -79,3 +81,27 @@ def test_a_file_of_many_lies_takes_no_memory(tmp_path: Path) -> None:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 1_000_000
+
+
+ODD: list[Any] = [None, True, -1, 0, 1, 3, 1 << 40, 0.5, 1e999, "", "x", [], {}, [1], {"rope_type": "yarn"}]
+
+
+def test_odd_values_in_the_configuration_of_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SINKSCOPE_CACHE", str(tmp_path / "cache"))
+    path = small.write_gguf(tmp_path / "a.gguf", small.weights())
+    folder = _gguf.dequantise(path, None, lambda line: None)[0]
+    config = json.loads((folder / "config.json").read_text())
+    right = load_model(folder).layers[1].query.weight.copy()
+    more = ["rope_scaling", "rope_theta", "sliding_window", "partial_rotary_factor", "quantization_config"]
+    messages = []
+    for field in [*config, *more]:
+        for value in ODD:
+            (folder / "config.json").write_text(json.dumps(config | {field: value}))
+            try:
+                model = load_model(folder)
+            except InputError as error:
+                messages.append(str(error))
+            else:
+                np.testing.assert_array_equal(model.layers[1].query.weight, right)
+    assert len(messages) > 100
+    assert not any("\n" in message for message in messages)
