@@ -12,10 +12,14 @@ from oracle.families import (
     bert,
     distilbert,
     electra,
+    gemma2,
     gpt2,
     gpt_neox,
     llama,
+    mistral,
     opt,
+    qwen2,
+    qwen3,
     roberta,
 )
 from oracle.families._checkpoint import Checkpoint
@@ -32,10 +36,14 @@ FAMILIES: Mapping[str, Plan] = {
     "bert": bert.plan,
     "distilbert": distilbert.plan,
     "electra": electra.plan,
+    "gemma2": gemma2.plan,
     "gpt2": gpt2.plan,
     "gpt_neox": gpt_neox.plan,
     "llama": llama.plan,
+    "mistral": mistral.plan,
     "opt": opt.plan,
+    "qwen2": qwen2.plan,
+    "qwen3": qwen3.plan,
     "roberta": roberta.plan,
 }
 """`model_type` of a configuration to the function that says what the model is and where its parts stand."""

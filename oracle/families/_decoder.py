@@ -11,7 +11,7 @@ from oracle.families._layout import Layout
 from oracle.families._rotary import read_rotary
 from oracle.model import ModelConfig
 
-__all__ = ["ATTENTION", "FEED_FORWARD", "decoder_layout", "decoder_settings", "layer_windows"]
+__all__ = ["ATTENTION", "FEED_FORWARD", "decoder_layout", "decoder_settings", "late_windows", "layer_windows"]
 
 ATTENTION = frozenset({"query", "key", "value", "output"})
 FEED_FORWARD = frozenset({"gate", "up", "down"})
@@ -37,7 +37,8 @@ def decoder_settings(fields: Fields, checkpoint: Checkpoint, family: str, **chan
     d_head = changes.get("d_head") or fields.optional_integer("head_dim", None)
     if d_head is None:
         d_head = fields.per_head("hidden_size", "num_attention_heads")
-    n_kv_heads = fields.optional_integer("num_key_value_heads", None) or n_heads
+    n_kv_heads = changes.pop("n_kv_heads", None) or fields.optional_integer("num_key_value_heads", None)
+    n_kv_heads = n_kv_heads or n_heads
     if n_heads % n_kv_heads:
         fields.refuse(
             "num_key_value_heads",
@@ -90,18 +91,29 @@ def layer_windows(
 
     Without any it is empty.
     """
-    if window is None:
-        return ()
-    kinds = fields.get("layer_types")
-    if kinds is None:
-        chosen = [sliding(index) for index in range(n_layers)]
-    else:
-        known = ("sliding_attention", "full_attention")
-        if not isinstance(kinds, list) or len(kinds) != n_layers or any(kind not in known for kind in kinds):
+    kinds, known = fields.get("layer_types"), ("sliding_attention", "full_attention")
+    if kinds is not None:
+        allowed = known[1:] if window is None else known
+        if (
+            not isinstance(kinds, list)
+            or len(kinds) != n_layers
+            or any(kind not in allowed for kind in kinds)
+        ):
             fields.refuse(
                 "layer_types",
-                expected=f"{known[0]} or {known[1]} for each of {n_layers} layers",
-                todo="Others are not supported.",
+                expected=f"{' or '.join(allowed)} for each of {n_layers} layers",
+                todo="Take the config.json that was saved with the model.",
             )
-        chosen = [kind == known[0] for kind in kinds]
-    return tuple(window if slides else None for slides in chosen) if any(chosen) else ()
+        sliding = [kind == known[0] for kind in kinds].__getitem__
+    windows = tuple(window if sliding(index) else None for index in range(n_layers))
+    return windows if any(windows) else ()
+
+
+def late_windows(fields: Fields, checkpoint: Checkpoint) -> tuple[int | None, ...]:
+    """The windows of Qwen: where `use_sliding_window` asks for them, from layer `max_window_layers` on."""
+    n_layers = fields.layers("num_hidden_layers", len(checkpoint.tensors))
+    window = None
+    if fields.flag("use_sliding_window", False):
+        window = fields.optional_integer("sliding_window", 4096)
+    first = fields.integer("max_window_layers", 28, minimum=0)
+    return layer_windows(fields, n_layers, window, lambda index: index >= first)

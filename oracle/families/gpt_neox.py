@@ -1,4 +1,4 @@
-"""GPT-NeoX (also Pythia): fused head by head, a part of each head turns, both halves of a block in parallel."""
+"""GPT-NeoX (also Pythia): fused head by head, a part of each head turns, halves of a block in parallel."""
 
 from __future__ import annotations
 
