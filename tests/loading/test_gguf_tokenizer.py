@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from oracle._checks import InputError
+from oracle.loading import load_model
 from oracle.loading._gguf_tokenizer import rebuild_tokenizer, tokenizer_settings
 
 FIELDS = small.FIELDS | {
@@ -114,9 +115,10 @@ def test_what_cannot_be_rebuilt_is_refused_by_name(changes: dict[str, Any], said
     assert "\n" not in str(caught.value)
 
 
-def test_a_token_too_many_for_the_embedding_is_refused(tmp_path: Path) -> None:
-    from oracle.loading import load_model
-
+def test_a_token_too_many_for_the_embedding_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SINKSCOPE_CACHE", str(tmp_path / "cache"))
     weights = small.weights()
     weights["token_embd.weight"] = weights["token_embd.weight"][:-1]
     path = small.write_gguf(tmp_path / "a.gguf", weights)
