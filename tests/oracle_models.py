@@ -73,6 +73,21 @@ def random_model(
     return Model(config, tables, layers, tokenizer, name="random")
 
 
+def arrays_in(node: Any) -> list[np.ndarray]:
+    """Every array of nested dataclasses and tuples, in order."""
+    if isinstance(node, np.ndarray):
+        return [node]
+    if node is None or isinstance(node, float):
+        return []
+    parts = node if isinstance(node, tuple) else vars(node).values()
+    return [array for part in parts for array in arrays_in(part)]
+
+
+def weights_of(model: Model) -> list[np.ndarray]:
+    """Every array of a model, in order."""
+    return arrays_in((model.embeddings, model.layers, model.head))
+
+
 def letter_tokenizer() -> Tokenizer:
     """A BERT tokenizer whose word pieces are single letters: 61 entries, everything else is [UNK]."""
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *LETTERS, *(f"##{x}" for x in LETTERS), *"'!.,-"]
