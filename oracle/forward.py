@@ -19,6 +19,7 @@ from oracle.attention import (
     transformed_vectors,
     visible_keys,
 )
+from oracle.beginnings import beginning_notes
 from oracle.inputs import check_length, check_mask, check_token_types, read_tokens
 from oracle.model import Embeddings, Layer, Model, ModelConfig, Norm
 from oracle.ops import layer_norm, linear, rms_norm
@@ -67,7 +68,8 @@ def forward(
     sinks = choose_sinks(sink, read.tokens, read.ids, real, model.config.sink_ids)
     visible = _visible(model.config, real)
     arrays = _run(model, read.ids, real, types, visible, kept)
-    return Trace(read.tokens, read.ids, real, sinks, visible, read.text, read.offsets, read.notes, arrays)
+    notes = (*read.notes, *beginning_notes(model, read, real))
+    return Trace(read.tokens, read.ids, real, sinks, visible, read.text, read.offsets, notes, arrays)
 
 
 def forward_batch(

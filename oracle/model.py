@@ -141,6 +141,7 @@ class ModelConfig:
     norm_epsilon: float
     pad_id: int | None = None
     sink_ids: tuple[int, ...] = ()
+    bos_id: int | None = None  # of a causal model: the token that its texts begin with, if it names one
     n_kv_heads: int | None = None  # key/value heads that groups of heads share; None: one for each head
     causal: bool = False
     windows: tuple[int | None, ...] = ()  # of each layer: how many keys a query sees, itself included

@@ -147,9 +147,9 @@ def validate_forward(
         + ("" if judged else f": fewer than {_ENOUGH}, so that it is shown and not judged"),
         "worst at: x text (from 1), L layer, H head, q query, k key (from 0)",
         f"padded batch: {_batch_words(ids, batched)}, on the right and on the left, with token types",
-        f"random weights: {draws} draws of two models of the family {family}, each with a text alone and three "
-        "padded on either side; the float32 bound is made for trained weights, so that here only the RMS ratio "
-        "is judged in float32",
+        f"random weights: {draws} draws of two models of the family {family}, each with a text alone and "
+        "three padded on either side; the float32 bound is made for trained weights, so that here only the "
+        "RMS ratio is judged in float32",
         f"torch: {LIFTED}",
         "all stages: embeddings, queries, keys, values, scores, rows and block outputs within their bounds",
         *((f"skipped: {counted(skipped, 'text')} without tokens",) if skipped else ()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from numpy.typing import DTypeLike
 
@@ -67,4 +68,12 @@ def build_model(checkpoint: Checkpoint, *, dtype: DTypeLike = "float32") -> Mode
     fields.absent("pruned_heads", "Save the model with all of its heads.")
     fields.absent("quantization_config", "Save the model dequantised.")
     settings, layout = FAMILIES[model_type](fields, checkpoint)
+    if settings.causal:
+        settings = replace(settings, bos_id=_bos_id(fields, checkpoint, settings.vocab_size))
     return assemble(checkpoint, settings, layout, wanted)
+
+
+def _bos_id(fields: Fields, checkpoint: Checkpoint, vocab_size: int) -> int | None:
+    """BOS by the tokenizer or else by the configuration; None where it has no row in the embedding."""
+    named = checkpoint.special_ids.get("bos_token", fields.get("bos_token_id"))
+    return named if type(named) is int and 0 <= named < vocab_size else None

@@ -16,15 +16,16 @@ from oracle.loading._tensors import StoredTensor, open_tensors
 from oracle.loading._tokenizer import load_tokenizer, special_ids
 from oracle.model import Model
 
-__all__ = ["CONVERT", "PICKLES", "load_directory"]
+__all__ = ["CONVERT", "PICKLES", "WEIGHTS", "load_directory"]
 
 _CONFIG = "config.json"
 _SINGLE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
+WEIGHTS = (_SINGLE, _INDEX)
 
 # Formats that can run code when they are opened, or that this package does not read.
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
-_OTHER_FORMATS = (*PICKLES, ".h5", ".msgpack", ".onnx", ".gguf")
+_OTHER_FORMATS = (*PICKLES, ".h5", ".msgpack", ".onnx")
 CONVERT = (
     "Pickles are never opened, because they can run code: convert them with transformers, "
     "AutoModel.from_pretrained(OLD).save_pretrained(NEW), and name the new directory."

@@ -1,4 +1,4 @@
-"""Configurations of every family with one field spoilt: refused in one line, or read right; never a traceback."""
+"""Configurations of every family with one field spoilt: refused in one line, or read right."""
 
 from __future__ import annotations
 
@@ -42,18 +42,17 @@ def test_there_are_configurations_of_every_family() -> None:
 def test_a_spoilt_field_is_refused_or_read_right(family: str, tmp_path: Path) -> None:
     files = files_of(saved(tmp_path, family, RANDOM_CONFIGS[family][0]))
     fields = {*files.config, "rope_scaling", "rope_theta", "quantization_config"} - {"model_type"}
-    refused = built = 0
+    said, built = [], 0
     for field in sorted(fields):
         for value in SPOILT:
             try:
                 model = files.build({field: value})
             except InputError as error:
-                assert "\n" not in str(error)
-                assert len(str(error)) < 4000
-                refused += 1
+                said.append(str(error))
             else:
                 trace = forward(model, [6, 7, 8], sink="none", keep="attention", truncate=True)
                 np.testing.assert_allclose(trace.attention.sum(axis=-1), 1, rtol=1e-12)
                 built += 1
-    assert refused > 50
+    assert not any("\n" in message or len(message) > 4000 for message in said)
+    assert len(said) > 50
     assert built > 50

@@ -19,7 +19,7 @@ from oracle._checks import InputError
 from oracle.loading import load_model
 from oracle.model import Model
 
-ROUNDS = 100
+ROUNDS = 200
 MEMORY = 8_000_000  # bytes; the files are under 30 kB
 ODD: list[Any] = [None, True, -1, 0, 1, 3, 1 << 70, 0.5, 1e999, "", "x", [], {}, [1], {"content": "[CLS]"}]
 
