@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from family_models import files_of, hold, judged, saved
+from wording import refused
 
 from oracle import forward, load_model, sink_share
 from validation.measuring import measure
 from validation.random_configs import RANDOM_CONFIGS
 from validation.report.document import Check
+from validation.studies.invariance_cells import measure_cells
 from validation.table import tabulate
 from validation.verify import verify
 
@@ -88,3 +90,8 @@ def test_a_model_with_windows_goes_through_measure(folder: Path) -> None:
     report = measure(load_model(folder), texts, min_content_keys=4, verify=20)
     (check,) = (part for part in report if isinstance(part, Check))
     assert check.ok, check.found
+
+
+def test_a_study_that_compares_layers_refuses_windows_that_differ(folder: Path) -> None:
+    with refused("model", "all layers see the same keys", "windows differ by layer"):
+        measure_cells(load_model(folder), [np.arange(5, 40)])
