@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import types
 
+import gguf_files
 import pytest
 
 from oracle import InputError, Unavailable
@@ -115,12 +116,12 @@ def test_diff_names_both_implementations_and_refuses_others(work):
 
 def test_measure_hands_every_choice_on(work):
     choice = {"sink": "0,7", "weightings": "value_norm", "layers": "0,3-5", "truncate": True}
-    choice |= {"engine": "oracle", "verify": 7}
+    choice |= {"engine": "fastpath", "verify": 7, "verify_seed": 2}
     document = commands.measure("minilm-l6", TWO, progress=silent, **choice)
     told = {"progress": silent, "on_compile": announce_compiling}
     assert work == [("measure", (TWO.texts,), choice | told)]
     stated = {"sink": "0,7", "weighting": "value_norm", "layers": "0,3-5", "convention": "keep"}
-    stated |= {"engine": "oracle"}
+    stated |= {"engine": "fastpath"}
     assert stated.items() <= document.provenance.items()
 
 
@@ -143,10 +144,10 @@ def test_bench_hands_its_choices_on(benchmark):
     assert document.provenance["sizes"] == "whole"
     assert document.provenance["model"] == "minilm-l6"
     assert len(document.provenance["machine"]["load_before"]) in (0, 3)
-    document = commands.bench("minilm-l6", [3, 5], silent, quick=True, only="rows")
-    assert benchmark.pop() == (QUICK._replace(forward=(3, 5)), ("rows",))
+    document = commands.bench("minilm-l6", [3, 5], silent, quick=True, only="forward")
+    assert benchmark.pop() == (QUICK._replace(forward=(3, 5)), ("forward",))
     assert document.provenance["sizes"] == "quick"
-    assert "model" not in document.provenance
+    assert "model" not in commands.bench("minilm-l6", None, silent, only="rows").provenance
 
 
 def test_bench_says_that_the_machine_was_busy(benchmark, monkeypatch):
@@ -227,3 +228,17 @@ def test_validate_refuses_texts_without_content_before_any_work(work, text):
     with pytest.raises(InputError, match="texts: expected a text with a token beside the special ones"):
         commands.validate("minilm-l6", Texts("a test", (text,)), silent)
     assert not work
+
+
+def test_the_models_table_says_what_dequantised_copies_take(tmp_path, monkeypatch):
+    from oracle.loading._gguf import dequantise
+
+    monkeypatch.setenv("SINKSCOPE_CACHE", str(tmp_path / "cache"))
+    assert [part.key for part in commands.list_models().parts] == ["models"]
+    path = gguf_files.write_gguf(tmp_path / "small.gguf", gguf_files.weights())
+    folder, _ = dequantise(path, None, lambda line: None)
+    table = commands.list_models().parts[1]
+    size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
+    assert table.rows == ((folder.name, "cached", size, "small.gguf"),)
+    assert "removed from the cache" in commands.remove(folder.name).parts[0].text
+    assert [part.key for part in commands.list_models().parts] == ["models"]

@@ -18,12 +18,22 @@ __all__ = [
     "Rows",
     "Text",
     "Verify",
+    "VerifySeed",
 ]
 
-Model = Annotated[str, typer.Option("--model", metavar="NAME|DIR", help="A bundled name or a directory.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model", metavar="NAME|PATH", help="A bundled name, a directory, a GGUF file or a hub id."
+    ),
+]
 MaybeModel = Annotated[
     str | None,
-    typer.Option("--model", metavar="NAME|DIR", help="A bundled name or a directory.  [default: minilm-l6]"),
+    typer.Option(
+        "--model",
+        metavar="NAME|PATH",
+        help="A bundled name, a directory, a GGUF file or a hub id.  [default: minilm-l6]",
+    ),
 ]
 Text = Annotated[
     list[str] | None, typer.Option("--text", metavar="TEXT", help="A text; may be given several times.")
@@ -58,4 +68,8 @@ Engine = Annotated[
 Verify = Annotated[
     int | None,
     typer.Option("--verify", metavar="K", help="Let the oracle compute K random rows again, and check them."),
+]
+VerifySeed = Annotated[
+    int | None,
+    typer.Option("--verify-seed", metavar="SEED", min=0, help="Draw the rows of an earlier --verify again."),
 ]

@@ -143,6 +143,7 @@ def measure(
     truncate: bool,
     engine: str = "fastpath",
     verify: int | None = None,
+    verify_seed: int | None = None,
     progress: Progress,
 ) -> Document:
     """Sink shares of texts under a model."""
@@ -159,6 +160,7 @@ def measure(
         truncate=truncate,
         engine=engine,
         verify=verify,
+        verify_seed=verify_seed,
         on_compile=announce_compiling,
         progress=progress,
     )
@@ -175,6 +177,7 @@ def measure_file(
     layout: str | None,
     engine: str = "fastpath",
     verify: int | None = None,
+    verify_seed: int | None = None,
     progress: Progress,
 ) -> Document:
     """Sink shares of attention rows that the caller has; no model and no other library is loaded."""
@@ -196,6 +199,7 @@ def measure_file(
         layout=layout,
         engine=engine,
         verify=verify,
+        verify_seed=verify_seed,
         on_compile=announce_compiling,
         progress=progress,
     )
@@ -233,10 +237,16 @@ def bench(
         sizes = sizes._replace(forward=tuple(lengths))
     if readme is not None:
         benchmark.check_marks(readme)
+    for option, given in (("--tokens", lengths is not None), ("--model", model_name != DEFAULT_MODEL)):
+        if given and "forward" not in sections:
+            refuse_alone(option, "the section forward")
     before = benchmark.load_average()
     named = {"model": model_name} if "forward" in sections else {}
-    parts = benchmark.run_bench(lambda: _load(model_name, progress), sizes, sections, progress)
-    stamp = benchmark.machine()
+    with benchmark.equal_threads():
+        if readme is not None and (differ := benchmark.unequal(benchmark.thread_counts())):
+            raise InputError(f"--readme: {differ}")
+        parts = benchmark.run_bench(lambda: _load(model_name, progress), sizes, sections, progress)
+        stamp = benchmark.machine()
     about = {
         **named,
         "sections": ", ".join(sections),
@@ -260,8 +270,8 @@ def bench(
 
 
 def list_models() -> Document:
-    """The models that can be had by name, and which of them stand in the cache."""
-    from oracle.loading import bundled_models
+    """The models that can be had by name, and what stands in the cache."""
+    from oracle.loading import bundled_models, dequantised_copies
 
     columns = (
         Column("name", "name"),
@@ -274,7 +284,13 @@ def list_models() -> Document:
         (model.name, model.state, model.wheel_size / 1e6, f"{model.package} {model.version}", model.about)
         for model in bundled_models()
     )
-    return Document("models", _here(), (Table("models", "Models by name", columns, rows),))
+    tables = [Table("models", "Models by name", columns, rows)]
+    copies = tuple((copy.name, copy.state, copy.size / 1e6, copy.file) for copy in dequantised_copies())
+    if copies:
+        title = "Dequantised copies of GGUF files in the cache, made at their first use"
+        size, made_from = Column("megabytes", "MB on disk", ".0f"), Column("file", "made from")
+        tables.append(Table("dequantised", title, (*columns[:2], size, made_from), copies))
+    return Document("models", _here(), tuple(tables))
 
 
 def fetch(name: str, progress: Progress) -> Document:
