@@ -27,7 +27,8 @@ class AitchisonSums:
         self._text, self._zeros, self._delta = text, zeros, delta
         *lead, n_queries, _ = text.rows.shape
         heads = math.prod(lead)
-        self._scores = None if text.scores is None else flatten_heads("scores", text.scores)
+        self._name = text.argument.replace("rows", "scores") if "[" in text.argument else "scores"
+        self._scores = None if text.scores is None else flatten_heads(self._name, text.scores)
         self._content, self._sink = np.zeros((heads, heads)), np.zeros((heads, heads))
         self._counts = np.zeros((heads, heads))
         self._odd = np.zeros((heads, n_queries), dtype=np.int64)  # zeros of a row, or 1 for a wrong score
@@ -61,7 +62,7 @@ class AitchisonSums:
             return
         self._counts += defined.T.astype(np.float64) @ defined
         squares, one = pair_kernel("squares"), np.ones_like(width)
-        nothing, unused = np.empty(block.keep.shape[:2]), np.empty_like(self._sink)
+        nothing, unused = np.empty(block.keep.shape[:2]), np.zeros_like(self._sink)
         for parts, wide, table in ((centred, width, self._content), (balance, one, self._sink)):
             squares(parts, parts, nothing, wide, defined, tiles, size, 1.0, math.inf, table, unused)
 
@@ -92,7 +93,7 @@ class AitchisonSums:
                 if first is None and wrong.any():
                     first = values[wrong][0], place, int(keys[wrong][0])
             if first is not None:
-                reject_score("scores", *first, found)
+                reject_score(self._name, *first, found)
         elif self._delta is None:
             place = first_place(odd > 0)
             n, n_sink = selection.n_content[place[-1]], selection.n_sink[place[-1]]

@@ -68,7 +68,7 @@ _N0, _N1, _N2, _N3, _N4, _N5, _N6, _N7, _N8 = (_D(c) for c in _NEAR)
 
 @inlined_exact
 def mixture(p: np.float64, q: np.float64, log_p: np.float64, log_q: np.float64) -> np.float64:
-    """t ln t - ln(2) / 2 · t of t = p + q, 0 where both are zero, within 2 eps t (1 + |ln max(p, q)|).
+    """With t = p + q, t ln t - ln(2) / 2 · t within 2 eps t (1 + |ln max(p, q)|); 0 where both are zero.
 
     `log_p` and `log_q` are the logarithms within 1 ULP, LOG_ZERO for a zero.
     """
@@ -87,9 +87,9 @@ def mixture(p: np.float64, q: np.float64, log_p: np.float64, log_q: np.float64) 
 def jensen_close(p: np.float64, q: np.float64, log_p: np.float64, log_q: np.float64) -> np.float64:
     """Twice what one part adds, t g(a), in nats: never negative, and exactly 0 for equal weights.
 
-    With a = |p - q| / t it is g(a) = [(1+a) ln(1+a) + (1-a) ln(1-a)] / 2 = a² / 2 + ..., a polynomial in a² up to
-    a = 0.36 and t ln(1+a) - min(p, q) |ln p - ln q| above. Off by at most (40 + 12 L) eps of itself, with L the
-    larger of |log_p| and |log_q|, which are those of `mixture`. It takes twice the time.
+    With a = |p - q| / t, g(a) = [(1+a) ln(1+a) + (1-a) ln(1-a)] / 2 is a polynomial in a² up to a = 0.36;
+    above, t g(a) is t ln(1+a) - min(p, q) |ln p - ln q|. Off by at most (40 + 12 L) eps of itself,
+    with L the larger of |log_p| and |log_q|, which are those of `mixture`. It takes twice the time.
     """
     t = p + q
     d = abs(p - q)

@@ -35,7 +35,9 @@ def tiles_of(heads: int) -> tuple[int, NDArray[np.int64]]:
     return size, np.stack([starts[first], starts[second]], axis=1)
 
 
-def _make_pairs(is_jensen: bool, is_hellinger: bool, is_cosine: bool, is_absolute: bool) -> Callable[..., None]:
+def _make_pairs(
+    is_jensen: bool, is_hellinger: bool, is_cosine: bool, is_absolute: bool
+) -> Callable[..., None]:
     @compiled_parallel
     def kernel(
         parts: Any,
@@ -68,15 +70,19 @@ def _make_pairs(is_jensen: bool, is_hellinger: bool, is_cosine: bool, is_absolut
                     first = np.uintp(max(np.int64(left), np.int64(h) + 1))
                     last = np.uintp(min(left + size, n_heads))
                     for g in range(first, last):
-                        total = _ZERO
+                        total: Any = _ZERO
                         if is_jensen:
                             for k in range(np.uintp(width[r])):
-                                total -= mixture(parts[r, h, k], parts[r, g, k], other[r, h, k], other[r, g, k])
+                                total -= mixture(
+                                    parts[r, h, k], parts[r, g, k], other[r, h, k], other[r, g, k]
+                                )
                             total += of_row[r, h] + of_row[r, g]
                         elif is_hellinger:
                             for k in range(np.uintp(width[r])):
                                 both = other[r, h, k] + other[r, g, k]
-                                step = (parts[r, h, k] - parts[r, g, k]) / (both if both > SMALLEST else SMALLEST)
+                                step = (parts[r, h, k] - parts[r, g, k]) / (
+                                    both if both > SMALLEST else SMALLEST
+                                )
                                 total += step * step
                         elif is_cosine:
                             ratio = of_row[r, h] / of_row[r, g]
@@ -133,7 +139,9 @@ def shared_kernel(
         for r in range(np.uintp(weights.shape[0])):
             n = np.uintp(n_content[r])
             for h in range(np.uintp(top), np.uintp(min(top + size, n_heads))):
-                for g in range(np.uintp(max(np.int64(left), np.int64(h))), np.uintp(min(left + size, n_heads))):
+                for g in range(
+                    np.uintp(max(np.int64(left), np.int64(h))), np.uintp(min(left + size, n_heads))
+                ):
                     shared, mean, squares = _ZERO, _ZERO, _ZERO
                     for k in range(n):
                         if weights[r, h, k] > 0 and weights[r, g, k] > 0:
@@ -160,5 +168,5 @@ _PAIRS = {
 
 
 def pair_kernel(name: str) -> Callable[..., None]:
-    """The kernel of "jensen", "hellinger", "cosine", "absolute" or "squares", by what it adds up over parts."""
+    """The kernel of "jensen", "hellinger", "cosine", "absolute" or "squares", which it adds up."""
     return _PAIRS[name]

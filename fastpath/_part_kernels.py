@@ -1,7 +1,8 @@
-"""Rows laid out as parts, and what is computed once for each row: loops over plain arrays, parallel over rows.
+"""Rows laid out as parts, and what is computed once for each row; loops over plain arrays.
 
 A row becomes its content parts in the order of the keys, then its sink as one part, if it sees one, then
-zeros up to a multiple of lanes. Indices are unsigned and no array is sliced, as in `fastpath/_pair_kernels.py`.
+zeros up to a multiple of lanes. Rows run in parallel. Indices are unsigned and no array is sliced, as in
+`fastpath/_pair_kernels.py`.
 """
 
 from __future__ import annotations
@@ -50,18 +51,18 @@ def lay_out_rows(
         n_parts = n + np.uintp(1) if n_sinks > 0 else n
         for h in range(np.uintp(rows.shape[0])):
             content, sink = _ZERO, _ZERO
-            fine = True
+            wrong = np.int64(0)
             for k in range(n):
                 weight = np.float64(rows[h, q, np.uintp(keys[r, k])])
                 keep[r, h, k] = weight
                 content += weight
-                fine = fine and weight >= 0
+                wrong += np.int64(not weight >= 0)
             for k in range(n, n + n_sinks):
                 weight = np.float64(rows[h, q, np.uintp(keys[r, k])])
                 sink += weight
-                fine = fine and weight >= 0
+                wrong += np.int64(not weight >= 0)
             total = content + sink
-            odd[r, h] = not (fine and (abs(total - 1.0) <= slack or total == 0))
+            odd[r, h] = wrong > 0 or not (abs(total - 1.0) <= slack or total == 0)
             defined[0, r, h] = total > 0
             defined[1, r, h] = content > 0
             whole = total if total > 0 else np.float64(1.0)
@@ -124,7 +125,7 @@ def centre_parts(
         r = np.uintp(task)
         n = np.uintp(n_content[r])
         n_parts = n + np.uintp(1) if n_sink[r] > 0 else n
-        small = log64(delta) if delta > 0 else _ZERO
+        small = log64(np.float64(delta)) if delta > 0 else _ZERO
         for h in range(np.uintp(keep.shape[1])):
             count = np.int64(0)
             for k in range(n_parts):
@@ -159,7 +160,7 @@ def centre_scores(
     balance: Any,
     odd: Any,
 ) -> None:
-    """The same from scores (head, query, key) of a softmax; odd (row, head): 1 if a visible one is not finite."""
+    """The same from scores (head, query, key); odd (row, head): 1 where a visible one is not finite."""
     for task in numba.prange(queries.shape[0]):
         r = np.uintp(task)
         q = np.uintp(queries[r])

@@ -77,9 +77,7 @@ def flatten_heads(argument: str, rows: Any) -> Array:
     return flat
 
 
-def blocks_of(
-    text: Text, selection: Selection, share: float = 1.0, noise: float = 0.0
-) -> Iterator[Block]:
+def blocks_of(text: Text, selection: Selection, share: float = 1.0, noise: float = 0.0) -> Iterator[Block]:
     """The rows of a text as parts, in the order of the queries; last those that are only looked at.
 
     Every keep part is multiplied by `share`, and `noise` is spread over the parts of a row. After the last
@@ -97,7 +95,7 @@ def blocks_of(
             shape = len(some.queries), heads
             keep, drop = (np.empty((*shape, longest)) for _ in range(2))
             defined, wrong = np.empty((2, *shape), dtype=bool), np.empty(shape, dtype=bool)
-            # A kernel's sum is rounded more often than the oracle's: near the edge it calls for a second look.
+            # A kernel's sum is rounded more often than the oracle's: near the edge it calls for another look.
             lay_out_rows(rows, *some, 0.98 * ROW_SUM_SLACK, share, noise, keep, drop, defined, wrong)
             odd[:, some.queries] = wrong.T
             yield Block(some, counted, keep, drop, defined)

@@ -3,7 +3,8 @@
 Rows are laid out as parts once for each text, in blocks; then a compiled pass over all pairs of heads adds up
 each distance. Every sum over parts is one of differences, not a matrix product of the rows: 1 - x·y and
 ‖x‖² - 2 x·y + ‖y‖² lose the digits of close rows, and a pass of differences costs little beside the
-Jensen-Shannon divergence. Sums are float64 whatever comes in; longdouble has no compiled form: InputTypeError.
+Jensen-Shannon divergence. Sums are float64 whatever comes in; longdouble has no compiled form and raises
+InputTypeError.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ __all__ = ["clark2019_distances", "distance_sums", "head_distances"]
 
 Array = NDArray[Any]
 Pair = tuple[str, str]
-
 
 
 class _Pass(NamedTuple):
@@ -104,7 +104,7 @@ def clark2019_distances(rows: Any, visible: Any = None, queries: Any = None) -> 
     texts = read_texts(rows, None, visible, None, queries)
     with np.errstate(all="ignore"):
         found = [_sums_of(text, (("jsd", "keep"),), "refuse", None, 0.999, 0.001) for text in texts]
-    totals, counts = (sum(part[place]["jsd", "keep"] for part in found) for place in range(2))
+    totals, counts = (np.sum([part[place]["jsd", "keep"] for part in found], axis=0) for place in range(2))
     return np.where((counts == 0) & ~np.eye(len(totals), dtype=bool), np.nan, totals)
 
 
@@ -157,7 +157,7 @@ def _add_block(
     }
     length, information = np.empty((n_rows, heads)), np.empty((n_rows, heads))
     describe_parts(parts, width, forms["logs"], forms["roots"], length, information, forms["entropy"])
-    unused = np.empty((heads, heads))
+    unused = np.zeros((heads, heads))
     size, tiles = tiles_of(heads)
     for kernel, form, scale, largest, metric, root in _PASSES:
         if metric in tables or root in tables:

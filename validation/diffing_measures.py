@@ -57,7 +57,7 @@ def diff_measures(
     """Compare two layers over every case of the registry: a table by measure, part and dtype, and a Check.
 
     The oracle's answer is what is expected, whatever the order of the two. A bound is absolute, for an r
-    relative. A measure that a layer lacks or that raises is
+    relative, for a distance the sum of both kinds. A measure that a layer lacks or that raises is
     outside its bound. InputError for an unknown layer.
     """
     expected, found = ("oracle", first) if second == "oracle" else (first, second)
@@ -68,7 +68,7 @@ def diff_measures(
     for index, (name, measure) in enumerate(REGISTRY.items()):
         progress(f"{name}, {found} against {expected}", index, len(REGISTRY))
         for case in measure.cases():
-            dtype = str(next(iter(case.arguments.values())).dtype)
+            dtype = str(case.dtype)
             try:
                 compared = compare_layers(measure, case, expected, found)
             except Exception as error:  # missing or broken: both are what is looked for here
@@ -77,7 +77,7 @@ def diff_measures(
                 left.append(f"{name} ({case.name}): {type(error).__name__}: {error}")
                 continue
             for (kind, part), result in compared.items():
-                bound = sum(measure.bound(case, kind))  # one of the two numbers is zero
+                bound = sum(measure.bound(case, kind))
                 rows.setdefault((name, kind, dtype), _Row()).add(case.name, bound, result)
                 if not result.within:
                     left.append(f"{name} ({case.name}) {part or kind}: {result.message}")
@@ -101,6 +101,6 @@ def _cells(row: _Row) -> tuple[Any, ...]:
 
 
 def _notes() -> list[str]:
-    return ["the bound of a ratio is relative to it"] + [
-        f"bound of {name}: {why}" for name, why in REASONS.items()
-    ]
+    return [
+        "the bound of a ratio is relative to it, that of a distance the sum of an absolute and a relative one"
+    ] + [f"bound of {name}: {why}" for name, why in REASONS.items()]
