@@ -19,6 +19,7 @@ from validation.cli_options import (
     Rows,
     Text,
     Verify,
+    VerifySeed,
 )
 from validation.running import calm_threads, guarded, one_blas_thread, run
 
@@ -221,6 +222,7 @@ def measure(
     ] = False,
     engine: Engine = "fastpath",
     verify: Verify = None,
+    verify_seed: VerifySeed = None,
     encoding: MaybeEncoding = None,
     json: Json = None,
 ) -> int:
@@ -247,6 +249,7 @@ def measure(
                 truncate=truncate,
                 engine=engine,
                 verify=verify,
+                verify_seed=verify_seed,
                 progress=tell,
             ),
             commands.inputs(name, file),
@@ -269,6 +272,7 @@ def measure(
             layout=layout,
             engine=engine,
             verify=verify,
+            verify_seed=verify_seed,
             progress=tell,
         ),
         [attention],

@@ -18,6 +18,7 @@ __all__ = [
     "Rows",
     "Text",
     "Verify",
+    "VerifySeed",
 ]
 
 Model = Annotated[str, typer.Option("--model", metavar="NAME|DIR", help="A bundled name or a directory.")]
@@ -58,4 +59,8 @@ Engine = Annotated[
 Verify = Annotated[
     int | None,
     typer.Option("--verify", metavar="K", help="Let the oracle compute K random rows again, and check them."),
+]
+VerifySeed = Annotated[
+    int | None,
+    typer.Option("--verify-seed", metavar="SEED", min=0, help="Draw the rows of an earlier --verify again."),
 ]

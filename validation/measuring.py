@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from oracle._checks import reject
 from oracle.model import Model
 from validation.arrays_file import ReadArrays, read_arrays
 from validation.choices import parse_layers, parse_weightings
@@ -32,7 +33,7 @@ def measure(
     truncate: bool = False,
     engine: str = "fastpath",
     verify: int | None = None,
-    seed: int = 0,
+    verify_seed: int | None = None,
     on_compile: Callable[[], None] | None = None,
     progress: Progress = silent,
 ) -> tuple[Part, ...]:
@@ -41,11 +42,11 @@ def measure(
     `sink` is read by `oracle.choose_sinks`; `weightings` are names from attention, value_norm,
     transformed_norm and head_summed_norm; `layers` is read by `parse_layers`. A text longer than the
     model's positions raises InputError, unless `truncate` cuts it. `engine` is "fastpath" or "oracle";
-    `verify` is the number of random rows (drawn with `seed`) that the oracle computes again, with a Check of
-    them; `on_compile` is read by `load_engine`.
+    `verify` is the number of random rows that the oracle computes again, with a Check of them, drawn anew
+    each time unless `verify_seed` is given; `on_compile` is read by `load_engine`.
     """
     measures = load_engine(engine, on_compile)
-    verification = None if verify is None else Verification(verify, seed)
+    verification = _verification(engine, verify, verify_seed)
     listed = [texts] if isinstance(texts, str) else texts
     names = parse_weightings(weightings)
     chosen = parse_layers(layers, model.config.n_layers)
@@ -76,7 +77,7 @@ def measure_arrays(
     min_content_keys: int = MIN_CONTENT_KEYS,
     engine: str = "fastpath",
     verify: int | None = None,
-    seed: int = 0,
+    verify_seed: int | None = None,
     on_compile: Callable[[], None] | None = None,
     progress: Progress = silent,
 ) -> tuple[Part, ...]:
@@ -87,7 +88,7 @@ def measure_arrays(
     visible content keys. The rest is as in `measure`.
     """
     measures = load_engine(engine, on_compile)
-    verification = None if verify is None else Verification(verify, seed)
+    verification = _verification(engine, verify, verify_seed)
     arrays = source if isinstance(source, ReadArrays) else read_arrays(source, sink=sink, layout=layout)
     rows = arrays.rows.attention  # (batch, layer, head, query, key)
     names = parse_weightings(weightings, ("attention", *arrays.norms))
@@ -114,6 +115,19 @@ def measure_arrays(
     warnings = tuple(Note("warning", note) for note in arrays.warnings)
     found = Gathered(table, None, report, notes, min_content_keys, warnings)
     return _report(found, names, queries, verification)
+
+
+def _verification(engine: str, rows: int | None, seed: int | None) -> Verification | None:
+    if rows is not None and engine == "oracle":
+        reject(
+            "verify",
+            expected="the engine fastpath",
+            found="the oracle, which would only be compared with itself",
+            todo="Leave out verify, or choose the engine fastpath.",
+        )
+    if rows is None and seed is not None:
+        reject("verify_seed", expected="verify beside it", found="none", todo="Say how many rows to draw.")
+    return None if rows is None else Verification(rows, seed)
 
 
 def _report(
