@@ -1,4 +1,4 @@
-"""What the registry's cases do not try: threads, blocks and tiles, close rows, ties, verdicts of a real model."""
+"""What the registry's cases do not try: threads, blocks and tiles, close rows, ties, a real model."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_equal_heads_are_at_zero_and_tied_bit_for_bit(scores):
 
 @pytest.mark.parametrize("size", [0.3, 1e-2, 1e-4, 1e-7])
 def test_close_rows_keep_their_digits(size):
-    """Against 50 digits, with weights of few bits, so that closing them rounds nothing: sums are one exactly."""
+    """Against 50 digits, with weights of few bits, so that closing them rounds nothing."""
     rng = np.random.default_rng(10)
     step = 2.0 ** np.round(np.log2(size)) * 2.0**-4
     x = np.full((1, 16), 2.0**-4)
