@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpath._masks import frozen
 from fastpath._odd import refuse_wrong_rows
 from fastpath._pair_kernels import LANES
 from fastpath._part_kernels import lay_out_rows
@@ -72,9 +73,7 @@ def flatten_heads(argument: str, rows: Any) -> Array:
     """(..., query, key) as a read-only (head, query, key) of float32 or float64; longdouble is refused."""
     flat = as_compiled(argument, rows)
     dtype = np.float32 if flat.dtype.itemsize <= 4 else np.float64
-    flat = np.ascontiguousarray(flat, dtype).reshape(math.prod(flat.shape[:-2]), *flat.shape[-2:]).view()
-    flat.flags.writeable = False  # as a user's array may be; Numba compiles anew for the difference
-    return flat
+    return frozen(flat.astype(dtype, copy=False).reshape(math.prod(flat.shape[:-2]), *flat.shape[-2:]))
 
 
 def blocks_of(text: Text, selection: Selection, share: float = 1.0, noise: float = 0.0) -> Iterator[Block]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpath._masks import frozen
 from fastpath._rows import as_compiled
 from fastpath._verdict_kernel import COUNTS, count_verdicts
 from oracle._distance_checks import check_groups, check_margin, check_matrices
@@ -20,7 +21,7 @@ Array = NDArray[Any]
 def verdict_flips(first: Any, second: Any, groups: Any = None, margin: float = 0.0) -> VerdictFlips:
     """Twin of `oracle.verdict_flips`, equal to it in every count; longdouble raises InputTypeError."""
     pair = [
-        np.ascontiguousarray(as_compiled(argument, matrix), np.float64)
+        as_compiled(argument, matrix).astype(np.float64, copy=False)
         for argument, matrix in zip(("first", "second"), check_matrices(first, second), strict=True)
     ]
     heads = len(pair[0])
@@ -29,7 +30,7 @@ def verdict_flips(first: Any, second: Any, groups: Any = None, margin: float = 0
     least = np.stack([_least_gaps(matrix, margin) for matrix in pair])
     counts = np.zeros((heads, len(COUNTS)), dtype=np.int64)
     with np.errstate(all="ignore"):  # without the JIT, NumPy would warn where compiled code does not
-        count_verdicts(_frozen(pair[0]), _frozen(pair[1]), labels.astype(np.int64), least, counts)
+        count_verdicts(frozen(pair[0]), frozen(pair[1]), labels.astype(np.int64), least, counts)
         flipped, triples, tied, undefined = (int(count) for count in counts.sum(axis=0))
         per_anchor = counts[:, 0] / counts[:, 1]
     rate = flipped / triples if triples else np.nan
@@ -46,9 +47,3 @@ def _least_gaps(matrix: Array, margin: float) -> NDArray[np.float64]:
             gaps[anchor] = margin * np.median(others)
     return gaps
 
-
-def _frozen(matrix: Array) -> Array:
-    """A read-only view, as a user's array may be; Numba compiles anew for the difference."""
-    view = matrix.view()
-    view.flags.writeable = False
-    return view

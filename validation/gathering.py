@@ -31,6 +31,7 @@ from validation.wording import counted
 __all__ = ["Gathered", "gather", "refuse_no_rows", "text_notes"]
 
 _UNKNOWN = ("[UNK]", "<unk>")
+_LOUD = "WARNING: "  # how a note begins that must stand above the numbers
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ def gather(
     pooled = HEAD_SUMMED in weightings
     keep = ("attention", "value_norm", "transformed_norm") + (("transformed_gram",) if pooled else ())
     report, tables, summed, said = SinkReport(sink), [], [], []
+    if model.config.causal and isinstance(sink, str) and sink == "special":
+        report = SinkReport("first")  # as forward reads it
     skipped = bare = unknown = 0
     cut: list[tuple[int, int]] = []
     for index, text in enumerate(texts):
@@ -91,7 +94,7 @@ def gather(
         if whole > len(trace.tokens):
             cut.append((whole, len(trace.tokens)))
         unknown += sum(token in _UNKNOWN for token in trace.tokens)
-        said += [f"text {index + 1}: {note}" for note in trace.notes]
+        said += [(index + 1, note) for note in trace.notes]
         where: dict[str, Any] = {"text": index, "layers": chosen}
         norms = {name: getattr(trace, name) for name in WEIGHTINGS[1:]}
         sinks, visible = trace.sink_mask, trace.visible
@@ -116,10 +119,11 @@ def gather(
         )
     if not report.names and is_token(sink):
         refuse_token(sink, len(tables))
-    notes = text_notes(len(texts), skipped=skipped, bare=bare, said=said)
+    loud, calm = _told(said, len(texts))
+    notes = text_notes(len(texts), skipped=skipped, bare=bare, said=calm)
     if unknown:
         notes = (*notes, Note("unknown", f"Tokens that the vocabulary lacks ([UNK]): {unknown:,}."))
-    warnings = (_cut_note(cut),) if cut else ()
+    warnings = (*((_cut_note(cut),) if cut else ()), *(Note("warning", note) for note in loud))
     table = join_tables(tables)
     refuse_no_rows(table, report, min_content_keys)
     joined = join_tables(summed) if pooled else None
@@ -146,6 +150,21 @@ def text_notes(total: int, *, skipped: int = 0, bare: int = 0, said: Sequence[st
     if len(said) > 8:
         notes.append(Note("text", f"{len(said) - 8} more notes on texts."))
     return tuple(notes)
+
+
+def _told(said: Sequence[tuple[int, str]], total: int) -> tuple[list[str], list[str]]:
+    """What was said of single texts, in one line where it is the same of several: warnings, and the rest."""
+    of: dict[str, list[int]] = {}
+    for text, note in said:
+        of.setdefault(note, []).append(text)
+    loud, calm = [], []
+    for note, texts in of.items():
+        where = f"text {texts[0]}" if len(texts) == 1 else f"{len(texts)} of {counted(total, 'text')}"
+        if note.startswith(_LOUD):
+            loud.append(f"{_LOUD}{where}: {note.removeprefix(_LOUD)}")
+        else:
+            calm.append(f"{where}: {note}")
+    return loud, calm
 
 
 def _cut_note(cut: Sequence[tuple[int, int]]) -> Note:

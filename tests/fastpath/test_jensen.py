@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpath import _jensen
-from fastpath._jit import compiled
+from fastpath._jit import compiled_parallel
 
 Array = NDArray[Any]
 
 EPS = float(np.finfo(np.float64).eps)
 
 
-@compiled
+@compiled_parallel
 def mixture_all(p: Array, q: Array, log_p: Array, log_q: Array, out: Array) -> None:
     for i in range(p.shape[0]):
         out[i] = _jensen.mixture(p[i], q[i], log_p[i], log_q[i])
 
 
-@compiled
+@compiled_parallel
 def close_all(p: Array, q: Array, log_p: Array, log_q: Array, out: Array) -> None:
     for i in range(p.shape[0]):
         out[i] = _jensen.jensen_close(p[i], q[i], log_p[i], log_q[i])
