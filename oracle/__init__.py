@@ -1,7 +1,15 @@
 """The NumPy oracle: it re-implements the model and defines every measure."""
 
 from oracle._checks import InputError, InputTypeError, Unavailable
-from oracle._results import EntropySplit, KeyRange, RowMeasures
+from oracle._results import (
+    AitchisonSplit,
+    DistanceSums,
+    EntropyChange,
+    EntropySplit,
+    KeyRange,
+    RowMeasures,
+    VerdictFlips,
+)
 from oracle.arrays import AttentionArrays, read_attention
 from oracle.composition import entropy_split
 from oracle.forward import forward, forward_batch
@@ -23,7 +31,10 @@ from oracle.trace import Trace
 from oracle.words import OpenedRows, Unit, group_words, merge_words, open_merged_rows, open_rows
 
 __all__ = [
+    "AitchisonSplit",
     "AttentionArrays",
+    "DistanceSums",
+    "EntropyChange",
     "EntropySplit",
     "InputError",
     "InputTypeError",
@@ -35,6 +46,7 @@ __all__ = [
     "Trace",
     "Unavailable",
     "Unit",
+    "VerdictFlips",
     "choose_sinks",
     "entropy_split",
     "forward",
