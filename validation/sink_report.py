@@ -138,7 +138,7 @@ class SinkReport:
         return together[~np.isnan(together)]
 
     def undeclared_part(self) -> Part:
-        """The keys that act like a sink and are none by choice; a Note where there is none, or no test."""
+        """The keys that act like a sink and are none by choice; a Note where there is none or no test."""
         need = f"at least {UNDECLARED_ROWS} later rows"
         if not self.testable:
             return Note("undeclared", f"Undeclared sinks: not tested, no text has a key with {need}.")
