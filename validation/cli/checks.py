@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from validation.cli.app import app, examples, refuse_beside
-from validation.cli.options import Encoding, File, Json, MaybeModel, Model, Text
+from validation.cli.options import Encoding, File, Json, MaybeModel, Model, Text, Truncate
 from validation.running import run
 
 __all__: list[str] = []
@@ -36,9 +36,7 @@ def validate(
             help="What the study takes outer punctuation for: neither (sink nor word), sink or word.",
         ),
     ] = "neither",
-    truncate: Annotated[
-        bool, typer.Option("--truncate", help="Cut texts that are longer than the model's positions.")
-    ] = False,
+    truncate: Truncate = False,
     encoding: Encoding = "utf-8",
     json: Json = None,
 ) -> int:

@@ -12,10 +12,13 @@ from validation.cli.options import (
     File,
     Json,
     Layers,
+    Layout,
     MaybeEncoding,
     MaybeModel,
     Rows,
+    Sink,
     Text,
+    Truncate,
     Verify,
 )
 from validation.running import calm_threads, run
@@ -37,12 +40,7 @@ def measure(
     text: Text = None,
     file: File = None,
     attention: Rows = None,
-    sink: Annotated[
-        str,
-        typer.Option(
-            "--sink", metavar="SINK", help="special, first, none, key positions like 0,7, or token:TEXT."
-        ),
-    ] = "special",
+    sink: Sink = "special",
     weighting: Annotated[
         str,
         typer.Option(
@@ -52,18 +50,8 @@ def measure(
         ),
     ] = "all",
     layers: Layers = None,
-    layout: Annotated[
-        str | None,
-        typer.Option(
-            "--layout",
-            metavar="AXES",
-            help="What the axes of 'attention' are, like 'batch head query key'.  [default: 'layer head "
-            "query key'; of 5 axes 'layer batch head query key'; of 3 'head query key']",
-        ),
-    ] = None,
-    truncate: Annotated[
-        bool, typer.Option("--truncate", help="Cut texts that are longer than the model's positions.")
-    ] = False,
+    layout: Layout = None,
+    truncate: Truncate = False,
     engine: Engine = "fastpath",
     verify: Verify = None,
     encoding: MaybeEncoding = None,

@@ -1,0 +1,241 @@
+"""`audit`: do conclusions about heads depend on keeping or dropping the sink? Of a model, or of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from oracle._checks import reject
+from oracle.model import Model
+from oracle.trace import Trace
+from validation.arrays_file import ReadArrays, read_arrays
+from validation.audit.between import between_tables
+from validation.audit.checking import PairVerification
+from validation.audit.context import Context, describe
+from validation.audit.distances import METRICS, DistanceGatherer, Distances
+from validation.audit.flips import Analysis, analyse
+from validation.audit.safety import closing_notes, safety_tables
+from validation.audit.tables import (
+    Missing,
+    anchor_table,
+    count_table,
+    distance_table,
+    flip_tables,
+    sensitivity_table,
+)
+from validation.audit.zeros import DELTAS, REFUSE, FoundZeros, ZerosChoice, find_zeros, parse_zeros
+from validation.choices import parse_layers
+from validation.engines import load_engine
+from validation.gathering import Gathered, gather, gather_arrays
+from validation.headline import length_words, row_notes
+from validation.progress import Progress, silent
+from validation.report.document import Note, Part
+from validation.table import MIN_CONTENT_KEYS, content_queries
+from validation.wording import counted
+
+__all__ = ["Audit", "audit", "audit_arrays"]
+
+
+class Audit(NamedTuple):
+    """The report of an audit, and what it is made from."""
+
+    parts: tuple[Part, ...]
+    distances: Distances
+    analysis: Analysis
+    context: Context
+
+
+def audit(
+    model: Model,
+    texts: str | Sequence[str],
+    *,
+    sink: Any = "special",
+    layers: str | Sequence[int] | None = None,
+    min_content_keys: int = MIN_CONTENT_KEYS,
+    truncate: bool = False,
+    engine: str = "fastpath",
+    verify: int | None = None,
+    seed: int = 0,
+    on_compile: Callable[[], None] | None = None,
+    progress: Progress = silent,
+) -> Audit:
+    """Which verdicts about heads of `model` on `texts` flip when the sink is dropped instead of kept.
+
+    One text is run at a time, and only the distances of its content queries stay; Aitchison's come from the
+    scores, so that no zero arises. `sink` is read by `oracle.choose_sinks`, `layers` by `parse_layers`; a
+    causal text counts from the first row with `min_content_keys` content keys. A text longer than the
+    model's positions raises InputError, unless `truncate` cuts it. `engine` is "fastpath" or "oracle";
+    `verify` is the number of random pairs of heads that the oracle computes again, with a Check of them;
+    `seed` draws these and the halves of the texts. InputError too where no text has a content query.
+    """
+    measures = load_engine(engine, on_compile)
+    verification = None if verify is None else PairVerification(verify, seed)
+    chosen = parse_layers(layers, model.config.n_layers)
+    gatherer = DistanceGatherer(
+        measures, chosen, min_content_keys=min_content_keys, verification=verification
+    )
+
+    def add(text: int, trace: Trace) -> None:
+        gatherer.add(text, trace.attention, trace.sink_mask, trace.visible, trace.scores)
+
+    gathered = gather(
+        model,
+        [texts] if isinstance(texts, str) else texts,
+        sink=sink,
+        weightings=("attention",),
+        layers=chosen,
+        min_content_keys=min_content_keys,
+        truncate=truncate,
+        progress=progress,
+        each=add,
+        keep=("scores",),
+        measures=measures,
+    )
+    note = Note("zeros", "Aitchison's distances are taken from the scores, where no zero arises.")
+    found = _Found(gathered, gatherer, measures, note, {}, REFUSE, verification)
+    return _report(found, model.name, seed, progress)
+
+
+def audit_arrays(
+    source: Any,
+    *,
+    sink: Any = "special",
+    layers: str | Sequence[int] | None = None,
+    layout: str | None = None,
+    zeros: str = "refuse",
+    min_content_keys: int = MIN_CONTENT_KEYS,
+    engine: str = "fastpath",
+    verify: int | None = None,
+    seed: int = 0,
+    subject: str = "the arrays",
+    on_compile: Callable[[], None] | None = None,
+    progress: Progress = silent,
+) -> Audit:
+    """An audit of attention rows without a model: an .npz file, a mapping of arrays, or bare rows.
+
+    `source` is read by `validation.arrays_file.read_arrays`, unless that was done before. `zeros` is
+    "refuse", "common-support" or "replace:1e-6": where rows have exact zeros and the choice is to refuse,
+    Aitchison's distances are not computed and the report says so; with a replacement it has a table over
+    several of them. `subject` names the rows in sentences. The rest is as in `audit`.
+    """
+    measures = load_engine(engine, on_compile)
+    verification = None if verify is None else PairVerification(verify, seed)
+    choice = parse_zeros(zeros)
+    arrays = source if isinstance(source, ReadArrays) else read_arrays(source, sink=sink, layout=layout)
+    chosen = parse_layers(layers, arrays.rows.attention.shape[1])
+    lacking = _zeros_of(arrays, chosen, min_content_keys)
+    refused = bool(lacking.parts) and choice.zeros == "refuse"
+    deltas = () if choice.delta is None or not lacking.parts else {*DELTAS, choice.delta}
+    gatherer = DistanceGatherer(
+        measures,
+        chosen,
+        metrics=[metric for metric in METRICS if not (refused and metric.startswith("aitchison"))],
+        zeros=choice,
+        deltas=sorted(deltas),
+        min_content_keys=min_content_keys,
+        verification=verification,
+    )
+    gathered = gather_arrays(
+        arrays,
+        sink=sink,
+        layers=chosen,
+        min_content_keys=min_content_keys,
+        progress=progress,
+        each=gatherer.add,
+        measures=measures,
+    )
+    missing = {}
+    if refused:
+        why = f"{counted(lacking.parts, 'zero')}, the first at {lacking.first}; choose --zeros"
+        missing = {metric: why for metric in METRICS if metric.startswith("aitchison")}
+    note = _zeros_note(lacking, choice)
+    found = _Found(gathered, gatherer, measures, note, missing, choice, verification)
+    return _report(found, subject, seed, progress)
+
+
+class _Found(NamedTuple):
+    gathered: Gathered
+    gatherer: DistanceGatherer
+    engine: ModuleType
+    zeros: Note
+    missing: Missing
+    choice: ZerosChoice
+    verification: PairVerification | None
+
+
+def _zeros_of(arrays: ReadArrays, layers: Sequence[int], min_content_keys: int) -> FoundZeros:
+    """The zeros of all rows that count."""
+    found = FoundZeros()
+    for text, (rows, sinks, visible) in enumerate(
+        zip(arrays.rows.attention, arrays.sinks, arrays.rows.visible, strict=True)
+    ):
+        queries, _ = content_queries(sinks, visible, "content", min_content_keys)
+        found = found.and_then(find_zeros(text, rows, sinks, visible, queries, layers))
+    return found
+
+
+def _zeros_note(lacking: FoundZeros, choice: ZerosChoice) -> Note:
+    if not lacking.parts:
+        return Note("zeros", "Zeros: none among the parts of the rows that count.")
+    what = {
+        "refuse": "Aitchison's distances are not computed. Choose --zeros common-support or, say, "
+        "--zeros replace:1e-6",
+        "common-support": "for Aitchison's distances a part that is zero in a row is left out of its pairs",
+    }.get(choice.zeros, f"for Aitchison's distances {choice.delta:g} takes their place")
+    said = f"Zeros: {lacking.parts:,} parts of the rows that count, the first at {lacking.first}; {what}."
+    return Note("zeros", said)
+
+
+def _report(found: _Found, subject: str, seed: int, progress: Progress) -> Audit:
+    gathered, distances = found.gathered, found.gatherer.result()
+    if distances is None:
+        reject(
+            "texts",
+            expected="a text with a token beside the sinks",
+            found=f"no content query in {counted(len(gathered.table.text_lengths()), 'text')}",
+            todo="Give a text with words, or another sink set.",
+        )
+    analysis = analyse(distances, found.engine.verdict_flips, seed=seed, progress=progress)
+    context = describe(gathered, distances.rows)
+    words, missing = context.words, found.missing
+    parts: tuple[Part, ...] = (
+        *gathered.warnings,
+        gathered.sinks.note(),
+        *row_notes(gathered.table, "content", gathered.min_content_keys),
+        *_pooling(distances, context),
+        found.zeros,
+        *gathered.notes,
+        gathered.sinks.undeclared_part(),
+        Note("section", "Distances between heads"),
+        distance_table(analysis, missing, words),
+        *sensitivity_table(analysis, found.choice.delta, words),
+        Note("section", "Verdicts: which of two heads is nearer to a third"),
+        *flip_tables(analysis, missing, words),
+        count_table(analysis, words),
+        anchor_table(analysis, words),
+        *between_tables(analysis, words),
+        Note("section", "Where each convention is safe"),
+        *safety_tables(analysis, words),
+        *closing_notes(analysis, context, subject, missing),
+        *(() if found.verification is None else (found.verification.part(),)),
+    )
+    return Audit(parts, distances, analysis, context)
+
+
+def _pooling(distances: Distances, context: Context) -> tuple[Note, ...]:
+    """What was pooled, and where keep and drop cannot differ."""
+    notes = []
+    if len(context.lengths) > 1:
+        said = (
+            f"Pooled: rows of texts of different length ({length_words(context.lengths)}). Distances depend "
+            "on T, so hold two audits against each other at equal T only."
+        )
+        notes.append(Note("pooled", said))
+    if len(distances.texts) > distances.blocks:
+        said = f"Splits: {len(distances.texts)} texts are split as {distances.blocks} blocks."
+        notes.append(Note("blocks", said))
+    if not distances.sink_share.any():
+        said = "No sink is visible in any row that counts: keep and drop are the same, and nothing can flip."
+        notes.append(Note("no_sink", said))
+    return tuple(notes)

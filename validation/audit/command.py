@@ -1,0 +1,115 @@
+"""What `sinkscope audit` does, without a command line around it: arguments in, a Document out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+from validation.audit.auditing import Audit, audit, audit_arrays
+from validation.audit.passages import load_passages
+from validation.audit.saving import save_distances
+from validation.command_parts import Texts, describe_rows, document, here, load, read_rows
+from validation.progress import Progress
+from validation.report.as_json import as_data
+from validation.report.document import Document, Note
+from validation.report.live import announce_compiling
+
+__all__ = ["audit_file", "audit_texts", "bundled_passages"]
+
+
+def bundled_passages() -> Texts:
+    """The texts of an audit that is given none."""
+    return Texts("the bundled passages", load_passages())
+
+
+def audit_texts(
+    model_name: str,
+    texts: Texts,
+    *,
+    sink: str,
+    layers: str | None,
+    min_content_keys: int,
+    truncate: bool,
+    engine: str,
+    verify: int | None,
+    seed: int,
+    save: str | None,
+    progress: Progress,
+) -> Document:
+    """Audit a model on texts; `save` names the .npz file for the distances."""
+    model = load(model_name, progress)
+    found = audit(
+        model,
+        texts.texts,
+        sink=sink,
+        layers=layers,
+        min_content_keys=min_content_keys,
+        truncate=truncate,
+        engine=engine,
+        verify=verify,
+        seed=seed,
+        on_compile=announce_compiling,
+        progress=progress,
+    )
+    stated = _stated(sink, layers, "from the scores", engine, seed)
+    made = document("audit", model, texts, found.parts, truncate=truncate, **stated)
+    return _finish(made, found, save)
+
+
+def audit_file(
+    path: str,
+    *,
+    sink: str,
+    layers: str | None,
+    layout: str | None,
+    zeros: str,
+    min_content_keys: int,
+    engine: str,
+    verify: int | None,
+    seed: int,
+    save: str | None,
+    progress: Progress,
+) -> Document:
+    """Audit attention rows that the caller has; no model and no other library is loaded."""
+    arrays = read_rows(path, sink, layout)
+    found = audit_arrays(
+        arrays,
+        sink=sink,
+        layers=layers,
+        zeros=zeros,
+        min_content_keys=min_content_keys,
+        engine=engine,
+        verify=verify,
+        seed=seed,
+        subject=PurePath(path).name,
+        on_compile=announce_compiling,
+        progress=progress,
+    )
+    stated = _stated(sink, layers, zeros, engine, seed)
+    T = [part.values for part in found.parts if isinstance(part, Note) and part.key == "T"]
+    about = {**describe_rows(path, arrays), "T": list(T[0]), **stated, **here()}
+    return _finish(Document("audit", about, found.parts), found, save)
+
+
+def _stated(sink: str, layers: str | None, zeros: str, engine: str, seed: int) -> dict[str, Any]:
+    """The choices that every figure of an audit depends on."""
+    return {
+        "sink": sink,
+        "convention": "keep against drop",
+        "queries": "content",
+        "layers": layers or "all",
+        "zeros": zeros,
+        "engine": engine,
+        "seed": seed,
+    }
+
+
+def _finish(made: Document, found: Audit, save: str | None) -> Document:
+    """`made` with the files written that were asked for, and a note on each."""
+    if save is None:
+        return made
+    about: Mapping[str, Any] = as_data(made)["provenance"]
+    save_distances(found.distances, save, {**about, "rows": found.context.words})
+    note = Note("saved", f"The distances between heads are in {PurePath(save).name}.")
+    return Document(made.command, made.provenance, (*made.parts, note))
