@@ -83,9 +83,9 @@ class EntropyChange(NamedTuple):
 class DistanceSums(NamedTuple):
     """Distances of all pairs of heads added up over the rows of each text, not yet divided.
 
-    The keys are (metric, convention). `sums` are (text, head, head) float64, the sum of the row distances of a
-    pair over the rows that are defined in both heads; `counts` (text, head, head) int64 say how many these are.
-    Heads are flattened in (layer, head) order.
+    The keys are (metric, convention). `sums` are (text, head, head) float64, the sum of the row distances of
+    a pair over the rows that are defined in both heads; `counts` (text, head, head) int64 say how many these
+    are. Heads are flattened in (layer, head) order.
     """
 
     sums: Mapping[tuple[str, str], Array]
