@@ -7,13 +7,14 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from oracle._checks import reject
+from oracle.distances import METRICS
 from oracle.model import Model
 from oracle.trace import Trace
 from validation.arrays_file import ReadArrays, read_arrays
 from validation.audit.between import between_tables
 from validation.audit.checking import PairVerification
 from validation.audit.context import Context, describe
-from validation.audit.distances import METRICS, DistanceGatherer, Distances
+from validation.audit.distances import DistanceGatherer, Distances
 from validation.audit.flips import Analysis, analyse
 from validation.audit.safety import closing_notes, safety_tables
 from validation.audit.tables import (
@@ -35,6 +36,13 @@ from validation.table import MIN_CONTENT_KEYS, content_queries
 from validation.wording import counted
 
 __all__ = ["Audit", "audit", "audit_arrays"]
+
+
+_CHOICES = {
+    "refuse": "Aitchison's distances are not computed. Choose --zeros common-support or, say, "
+    "--zeros replace:1e-6",
+    "common-support": "for Aitchison's distances a part that is zero in a row is left out of its pairs",
+}
 
 
 class Audit(NamedTuple):
@@ -178,11 +186,10 @@ def _zeros_of(arrays: ReadArrays, layers: Sequence[int], min_content_keys: int) 
 def _zeros_note(lacking: FoundZeros, choice: ZerosChoice) -> Note:
     if not lacking.parts:
         return Note("zeros", "Zeros: none among the parts of the rows that count.")
-    what = {
-        "refuse": "Aitchison's distances are not computed. Choose --zeros common-support or, say, "
-        "--zeros replace:1e-6",
-        "common-support": "for Aitchison's distances a part that is zero in a row is left out of its pairs",
-    }.get(choice.zeros, f"for Aitchison's distances {choice.delta:g} takes their place")
+    if choice.delta is not None:
+        what = f"for Aitchison's distances {choice.delta:g} takes their place"
+    else:
+        what = _CHOICES[choice.zeros]
     said = f"Zeros: {lacking.parts:,} parts of the rows that count, the first at {lacking.first}; {what}."
     return Note("zeros", said)
 

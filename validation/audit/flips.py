@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -88,15 +88,26 @@ def scoped_flips(
 
     The keys are ALL, WITHIN, MARGIN and the number of each layer; `flips` is a layer's `verdict_flips`.
     """
-    found: dict[Scope, VerdictFlips] = {
-        ALL: flips(first, second),
-        WITHIN: flips(first, second, groups=layers),
-        MARGIN: flips(first, second, margin=LEAST_MARGIN),
-    }
+    by_layer: dict[Scope, VerdictFlips] = {}
     for layer in np.unique(layers).tolist():
         among = np.ix_(layers == layer, layers == layer)
-        found[layer] = flips(first[among], second[among])
-    return found
+        by_layer[layer] = flips(first[among], second[among])
+    return {
+        ALL: flips(first, second),
+        WITHIN: _together(list(by_layer.values())),  # the same as groups=layers, which would judge them again
+        MARGIN: flips(first, second, margin=LEAST_MARGIN),
+        **by_layer,
+    }
+
+
+def _together(parts: Sequence[VerdictFlips]) -> VerdictFlips:
+    """The flips of layers that follow each other, each judged by itself, as one."""
+    flipped, triples, tied, undefined = (
+        sum(getattr(part, name) for part in parts) for name in ("flipped", "triples", "tied", "undefined")
+    )
+    per_anchor = np.concatenate([part.per_anchor for part in parts])
+    rate = flipped / triples if triples else float("nan")
+    return VerdictFlips(rate, per_anchor, flipped, triples, tied, undefined)
 
 
 def analyse(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from validation.audit.context import Context
+import math
+
 from oracle.distances import CONVENTIONS
+from validation.audit.context import Context
 from validation.audit.distances import LABELS
 from validation.audit.flips import ALL, WITHIN, Analysis, Scope
 from validation.audit.rule import CANNOT_SAY, DEPENDS, MIN_TRIPLES, SAFE, SINK_ALONE
@@ -61,8 +63,13 @@ def _cell(analysis: Analysis, metric: str, scope: Scope) -> str:
     if verdict == SINK_ALONE:
         return "sink"
     rate, top = analysis.flips[metric][scope].rate, _top(analysis, metric, scope)
-    flips, floor = (percent(value).rstrip("%") for value in (rate, top))
-    return f"{flips} {_SIGNS[verdict]} {floor}"
+    flips, floor = (_short(value) for value in (rate, top))
+    return f"{flips}{_SIGNS[verdict]}{floor}"
+
+
+def _short(share: float) -> str:
+    """A share in per cent, as short as it can be read."""
+    return "–" if math.isnan(share) else f"{100 * share:.{0 if share >= 0.0995 else 1}f}"
 
 
 def _listed(analysis: Analysis, scopes: list[Scope]) -> Table:
@@ -100,13 +107,13 @@ def _sentence(analysis: Analysis, metric: str, context: Context, subject: str) -
         "when the sink is dropped instead of kept"
     )
     noise = (
-        f"between random halves of the texts {percent(max(floor.median for floor in floors))} flip (the "
-        f"median of {analysis.drawn} splits under the noisier convention; "
+        f"between random halves of the texts {percent(max(floor.median for floor in floors))} flip (median "
+        f"of {analysis.drawn} splits under the noisier convention, "
         f"{percent(_top(analysis, metric, ALL))} at most)"
     )
     end = {
-        DEPENDS: f"{flips}, {noise}: such conclusions depend on the sink.",
-        SAFE: f"{flips}, {noise}: dropping the sink changes them no more than other texts would.",
+        DEPENDS: f"{flips}; {noise}. Such conclusions depend on the sink.",
+        SAFE: f"{flips}; {noise}. Dropping the sink changes such conclusions no more than other texts would.",
         SINK_ALONE: "with the sink dropped all distances vanish: the heads differ in their sink alone.",
     }.get(verdict, f"{flips}; {_why_not(analysis, metric, noise)}, so nothing is concluded.")
     return f"{name}: {end}{_by_layer(analysis, metric)} ({context.words})"

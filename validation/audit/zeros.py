@@ -76,15 +76,15 @@ def find_zeros(
     """
     seen = visible[queries]
     content = seen & ~sink_mask  # (query, key)
-    with_sink = (seen & sink_mask).any(axis=-1)  # (query,)
+    with_sink: NDArray[np.bool_] = np.any(seen & sink_mask, axis=-1, keepdims=True)  # (query, 1)
     found = FoundZeros()
     for layer in layers:
         rows = attention[layer][:, queries]  # (head, query, key)
         weights = np.where(content, rows, 0)  # (head, query, key)
-        composed = np.asarray(weights.sum(axis=-1, keepdims=True) > 0)
+        composed: NDArray[np.bool_] = np.any(weights > 0, axis=-1, keepdims=True)
         parts = np.asarray(rows == 0) & content & composed
         sink = np.asarray(np.where(seen & sink_mask, rows, 0).sum(axis=-1, keepdims=True) == 0) & composed
-        lacking: NDArray[np.bool_] = np.concatenate([parts, sink & with_sink[:, None]], axis=-1)
+        lacking: NDArray[np.bool_] = np.concatenate([parts, sink & with_sink], axis=-1)
         count = int(lacking.sum())
         if count:
             head, query, key = first_place(lacking)
