@@ -25,10 +25,14 @@ def _over(x: Array, whole: Array) -> Array:
 
 
 def log_ratio(x: Array, y: Array) -> Array:
-    """ln(x / y) of positive numbers, to full relative accuracy where x is close to y."""
+    """ln(x / y) of positive numbers to full relative accuracy; exactly -ln(y / x)."""
     t = _over(x - y, x + y)
     near = np.abs(t) <= 1 / 3
-    return np.where(near, 2 * np.arctanh(np.where(near, t, 0)), np.log(x) - np.log(y))
+    larger, smaller = np.maximum(x, y), np.minimum(x, y)
+    with np.errstate(over="ignore"):
+        quotient = larger / smaller
+    far = np.where(np.isinf(quotient), np.log(larger) - np.log(smaller), np.log(quotient))
+    return np.where(near, 2 * np.arctanh(np.where(near, t, 0)), np.copysign(far, t))
 
 
 def jsd(x: Array, y: Array) -> Array:
