@@ -27,6 +27,7 @@ COMMANDS = [
     "validate",
     "diff",
     "measure",
+    "audit",
     "bench",
     "models",
     "models list",

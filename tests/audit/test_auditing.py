@@ -9,8 +9,8 @@ import oracle
 from oracle import InputError
 from oracle.distances import METRICS
 from validation.audit import audit, audit_arrays
-from validation.audit.distances import LABELS
 from validation.audit.flips import ALL, MARGIN, WITHIN
+from validation.audit.metric_names import metric_name
 from validation.audit.passages import load_passages
 from validation.audit.rule import CANNOT_SAY, DEPENDS, SAFE, SINK_ALONE
 from validation.report.document import Check, Note, Table
@@ -124,7 +124,7 @@ def test_every_number_is_the_definitions():
             assert got[:1] + got[2:] == expected[:1] + expected[2:], (metric, scope)
             assert np.array_equal(got.per_anchor, expected.per_anchor), (metric, scope)
         record = tables(found)["verdicts"].records()[COMPARED.index(metric)]
-        assert record["metric"] == LABELS[metric]
+        assert record["metric"] == metric_name(metric)
         assert record["flips"] == wanted[ALL].rate
         assert record["law"] == pytest.approx(oracle.gaussian_flip_rate(keep, drop).mean())
         assert record["floor_keep_low"] <= record["floor_keep"] <= record["floor_keep_high"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -13,9 +13,11 @@ from oracle.trace import Trace
 from validation.arrays_file import ReadArrays, read_arrays
 from validation.audit.between import between_tables
 from validation.audit.checking import PairVerification
+from validation.audit.clustering import Clustering
 from validation.audit.context import Context, describe
 from validation.audit.distances import DistanceGatherer, Distances
 from validation.audit.flips import Analysis, analyse
+from validation.audit.grouping import PRESET, clusterings, grouping_parts, parse_metrics
 from validation.audit.safety import closing_notes, safety_tables
 from validation.audit.tables import (
     Missing,
@@ -51,6 +53,7 @@ class Audit(NamedTuple):
     parts: tuple[Part, ...]
     distances: Distances
     analysis: Analysis
+    clusterings: Mapping[str, Clustering]
     context: Context
 
 
@@ -62,6 +65,7 @@ def audit(
     layers: str | Sequence[int] | None = None,
     min_content_keys: int = MIN_CONTENT_KEYS,
     truncate: bool = False,
+    cluster: str | Sequence[str] | None = None,
     engine: str = "fastpath",
     verify: int | None = None,
     seed: int = 0,
@@ -73,15 +77,21 @@ def audit(
     One text is run at a time, and only the distances of its content queries stay; Aitchison's come from the
     scores, so that no zero arises. `sink` is read by `oracle.choose_sinks`, `layers` by `parse_layers`; a
     causal text counts from the first row with `min_content_keys` content keys. A text longer than the
-    model's positions raises InputError, unless `truncate` cuts it. `engine` is "fastpath" or "oracle";
+    model's positions raises InputError, unless `truncate` cuts it. `cluster` names metrics by which the
+    heads are clustered and mapped too (`parse_metrics`). `engine` is "fastpath" or "oracle";
     `verify` is the number of random pairs of heads that the oracle computes again, with a Check of them;
     `seed` draws these and the halves of the texts. InputError too where no text has a content query.
     """
     measures = load_engine(engine, on_compile)
     verification = None if verify is None else PairVerification(verify, seed)
+    grouped = parse_metrics(cluster)
     chosen = parse_layers(layers, model.config.n_layers)
     gatherer = DistanceGatherer(
-        measures, chosen, min_content_keys=min_content_keys, verification=verification
+        measures,
+        chosen,
+        preset=PRESET in grouped,
+        min_content_keys=min_content_keys,
+        verification=verification,
     )
 
     def add(text: int, trace: Trace) -> None:
@@ -101,7 +111,7 @@ def audit(
         measures=measures,
     )
     note = Note("zeros", "Aitchison's distances are taken from the scores, where no zero arises.")
-    found = _Found(gathered, gatherer, measures, note, {}, REFUSE, verification)
+    found = _Found(gathered, gatherer, measures, note, {}, REFUSE, grouped, verification)
     return _report(found, model.name, seed, progress)
 
 
@@ -113,6 +123,7 @@ def audit_arrays(
     layout: str | None = None,
     zeros: str = "refuse",
     min_content_keys: int = MIN_CONTENT_KEYS,
+    cluster: str | Sequence[str] | None = None,
     engine: str = "fastpath",
     verify: int | None = None,
     seed: int = 0,
@@ -129,7 +140,7 @@ def audit_arrays(
     """
     measures = load_engine(engine, on_compile)
     verification = None if verify is None else PairVerification(verify, seed)
-    choice = parse_zeros(zeros)
+    choice, grouped = parse_zeros(zeros), parse_metrics(cluster)
     arrays = source if isinstance(source, ReadArrays) else read_arrays(source, sink=sink, layout=layout)
     chosen = parse_layers(layers, arrays.rows.attention.shape[1])
     lacking = _zeros_of(arrays, chosen, min_content_keys)
@@ -141,6 +152,7 @@ def audit_arrays(
         metrics=[metric for metric in METRICS if not (refused and metric.startswith("aitchison"))],
         zeros=choice,
         deltas=sorted(deltas),
+        preset=PRESET in grouped,
         min_content_keys=min_content_keys,
         verification=verification,
     )
@@ -156,9 +168,9 @@ def audit_arrays(
     missing = {}
     if refused:
         why = f"{counted(lacking.parts, 'zero')}, the first at {lacking.first}; choose --zeros"
-        missing = {metric: why for metric in METRICS if metric.startswith("aitchison")}
+        missing = {"aitchison": why}
     note = _zeros_note(lacking, choice)
-    found = _Found(gathered, gatherer, measures, note, missing, choice, verification)
+    found = _Found(gathered, gatherer, measures, note, missing, choice, grouped, verification)
     return _report(found, subject, seed, progress)
 
 
@@ -169,6 +181,7 @@ class _Found(NamedTuple):
     zeros: Note
     missing: Missing
     choice: ZerosChoice
+    grouped: tuple[str, ...]
     verification: PairVerification | None
 
 
@@ -204,6 +217,7 @@ def _report(found: _Found, subject: str, seed: int, progress: Progress) -> Audit
             todo="Give a text with words, or another sink set.",
         )
     analysis = analyse(distances, found.engine.verdict_flips, seed=seed, progress=progress)
+    groups = clusterings(distances, found.grouped, seed, progress)
     context = describe(gathered, distances.rows)
     words, missing = context.words, found.missing
     parts: tuple[Part, ...] = (
@@ -224,10 +238,11 @@ def _report(found: _Found, subject: str, seed: int, progress: Progress) -> Audit
         *between_tables(analysis, words),
         Note("section", "Where each convention is safe"),
         *safety_tables(analysis, words),
+        *grouping_parts(distances, groups, words),
         *closing_notes(analysis, context, subject, missing),
         *(() if found.verification is None else (found.verification.part(),)),
     )
-    return Audit(parts, distances, analysis, context)
+    return Audit(parts, distances, analysis, groups, context)
 
 
 def _pooling(distances: Distances, context: Context) -> tuple[Note, ...]:

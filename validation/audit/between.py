@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from oracle.distances import CONVENTIONS
-from validation.audit.distances import LABELS
 from validation.audit.flips import ALL, Analysis
+from validation.audit.metric_names import metric_name
 from validation.report.document import Column, Table
 
 __all__ = ["between_tables"]
@@ -24,14 +24,14 @@ def _square(analysis: Analysis, convention: str, context: str) -> Table:
     names = [name for name in analysis.distances.metrics if (name, convention) in analysis.floors]
     columns = (
         Column("metric", "metric"),
-        *(Column(name, _SHORT.get(name, LABELS[name]), ".1%") for name in names),
+        *(Column(name, _SHORT.get(name, metric_name(name)), ".1%") for name in names),
     )
     rows = []
     for place, first in enumerate(names):
         cells: list[Any] = [None] * place
         cells.append(analysis.floors[first, convention][ALL].median)
         cells += [analysis.between[convention, first, second].rate for second in names[place + 1 :]]
-        rows.append((LABELS[first], *cells))
+        rows.append((metric_name(first), *cells))
     notes = ("in the diagonal the floor of each metric: the median over the splits of the texts", context)
     title = f"Verdicts that flip between two metrics, both under {convention}"
     return Table(f"between_{convention}", title, columns, tuple(rows), notes)

@@ -14,24 +14,15 @@ import oracle
 from oracle import DistanceSums
 from oracle.distances import CONVENTIONS, METRICS
 from validation.audit.checking import PairVerification
+from validation.audit.clustering import with_clark2019
 from validation.audit.zeros import REFUSE, ZerosChoice
 from validation.table import MIN_CONTENT_KEYS, content_queries
 
-__all__ = ["BLOCKS", "LABELS", "DistanceGatherer", "Distances"]
+__all__ = ["BLOCKS", "DistanceGatherer", "Distances"]
 
 Array = NDArray[Any]
 Key = tuple[str, str]  # metric and convention
 
-LABELS = {
-    "cosine": "cosine",
-    "jsd": "JSD",
-    "root_jsd": "root JSD",
-    "hellinger": "Hellinger",
-    "l1": "L1",
-    "entropy": "entropy",
-    "aitchison": "Aitchison",
-    "aitchison_sink": "Aitchison sink",
-}
 BLOCKS = 32  # so many texts are kept apart; further ones join them in turn, which bounds the memory
 
 
@@ -64,6 +55,11 @@ class Distances:
     def metrics(self) -> tuple[str, ...]:
         """The metrics that were computed, in their usual order."""
         return tuple(metric for metric in METRICS if (metric, "keep") in self.found.sums)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Those metrics with every convention that they have."""
+        return tuple(key for key in self.found.sums if key[0] in self.metrics)
 
     def mean(self, metric: str, convention: str, blocks: Any = None) -> Array:
         """Mean distance over the pooled rows, (head, head); `blocks` picks some of them."""
@@ -107,7 +103,8 @@ class DistanceGatherer:
     """Takes the rows of one text after the other and keeps their distances, never the rows.
 
     `engine` is the layer that computes, `layers` those of the model that count, `metrics` what is computed.
-    `deltas` are further replacements of zeros under which Aitchison's distances are wanted.
+    `deltas` are further replacements of zeros under which Aitchison's distances are wanted, `preset` says
+    whether those of Clark et al. 2019 are.
     """
 
     def __init__(
@@ -118,11 +115,13 @@ class DistanceGatherer:
         metrics: Sequence[str] = METRICS,
         zeros: ZerosChoice = REFUSE,
         deltas: Sequence[float] = (),
+        preset: bool = False,
         min_content_keys: int = MIN_CONTENT_KEYS,
         verification: PairVerification | None = None,
     ) -> None:
         self._engine, self._layers, self._metrics = engine, list(layers), tuple(metrics)
         self._zeros, self._min_content_keys, self._verification = zeros, min_content_keys, verification
+        self._preset = preset
         self._sums = _Sums(BLOCKS)
         self._again = {delta: _Sums(1) for delta in deltas}
         self._heads: tuple[tuple[int, int], ...] = ()
@@ -155,6 +154,9 @@ class DistanceGatherer:
         found = self._engine.distance_sums(rows, sink_mask, **asked)
         if self._verification is not None:
             self._verification.add(text, self._layers, rows, sink_mask, found, asked)
+        if self._preset:
+            preset = getattr(self._engine, "clark2019_distances", oracle.clark2019_distances)
+            found = with_clark2019(found, preset(rows, seen)[None], np.array([len(queries)]))
         self._sums.add(found)
         for delta, sums in self._again.items():
             replaced = ZerosChoice("replace", delta)._asdict()

@@ -121,7 +121,7 @@ def analyse(
 
     The splits of `text_halves` are the same for every metric and convention; `seed` draws them.
     """
-    layers, keys = distances.layers, list(distances.found.sums)
+    layers, keys = distances.layers, distances.keys
     both = [metric for metric in distances.metrics if all((metric, c) in keys for c in CONVENTIONS)]
     halves = text_halves(distances.blocks, seed=seed)
     means = {key: distances.mean(*key) for key in keys}

@@ -6,8 +6,8 @@ import math
 
 from oracle.distances import CONVENTIONS
 from validation.audit.context import Context
-from validation.audit.distances import LABELS
 from validation.audit.flips import ALL, WITHIN, Analysis, Scope
+from validation.audit.metric_names import metric_name
 from validation.audit.rule import CANNOT_SAY, DEPENDS, MIN_TRIPLES, SAFE, SINK_ALONE
 from validation.audit.tables import Missing
 from validation.headline import layer_words
@@ -23,7 +23,7 @@ def safety_tables(analysis: Analysis, context: str) -> tuple[Table, ...]:
     """The map for the eye, and the same with every number for JSON."""
     layers = sorted(set(analysis.distances.layers.tolist()))
     scopes: list[Scope] = [ALL, WITHIN, *layers]
-    columns = (Column("layer", "layer"), *(Column(name, LABELS[name]) for name in analysis.flips))
+    columns = (Column("layer", "layer"), *(Column(name, metric_name(name)) for name in analysis.flips))
     rows = tuple(
         (
             {ALL: "all", WITHIN: "within"}.get(str(scope), str(scope)),
@@ -45,9 +45,8 @@ def closing_notes(analysis: Analysis, context: Context, subject: str, missing: M
     """A sentence for each metric that can stand in a paper; `subject` names the model or the file."""
     notes = [Note("closing", _sentence(analysis, metric, context, subject)) for metric in analysis.flips]
     notes += [
-        Note("closing", f"{LABELS[metric]}: not computed, so nothing is said of it ({why}).")
+        Note("closing", f"{metric_name(metric)}: not computed, so nothing is said of it ({why}).")
         for metric, why in missing.items()
-        if metric != "aitchison_sink"
     ]
     return tuple(notes)
 
@@ -101,7 +100,7 @@ def _listed(analysis: Analysis, scopes: list[Scope]) -> Table:
 def _sentence(analysis: Analysis, metric: str, context: Context, subject: str) -> str:
     found, verdict = analysis.flips[metric][ALL], analysis.verdict(metric, ALL)
     floors = [analysis.floors[metric, convention][ALL] for convention in CONVENTIONS]
-    name, rate = LABELS[metric], percent(found.rate)
+    name, rate = metric_name(metric), percent(found.rate)
     flips = (
         f"{rate} of {found.triples:,} verdicts on which of two heads of {subject} is nearer to a third flip "
         "when the sink is dropped instead of kept"

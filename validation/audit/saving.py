@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from validation.audit.distances import LABELS, Distances
+from validation.audit.distances import Distances
 from validation.report import files
 
 __all__ = ["check_save", "save_distances"]
@@ -43,7 +43,7 @@ def save_distances(distances: Distances, path: str, about: Mapping[str, Any]) ->
         "sink_share": distances.sink_share,
         "content_entropy": distances.content_entropy,
         "distances": np.array([f"{metric}_{convention}" for metric, convention in keys]),
-        "metadata": np.array(json.dumps({**about, "metrics": LABELS}, allow_nan=False)),
+        "metadata": np.array(json.dumps(dict(about), allow_nan=False)),
     }
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)

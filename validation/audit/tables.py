@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle.distances import CONVENTIONS
-from validation.audit.distances import LABELS, Distances
+from validation.audit.distances import Distances
 from validation.audit.flips import ALL, LEAST_MARGIN, MARGIN, WITHIN, Analysis, pair_values
+from validation.audit.metric_names import metric_name
 from validation.audit.rule import RULE
 from validation.report.document import Column, Table
 
@@ -54,8 +55,8 @@ def distance_table(analysis: Analysis, missing: Missing, context: str) -> Table:
     for metric in analysis.flips:
         keep, drop = (distances.mean(metric, convention) for convention in CONVENTIONS)
         medians = (analysis.median(metric, convention) for convention in CONVENTIONS)
-        rows.append((LABELS[metric], *medians, _correlation(keep, drop), len(pair_values(keep))))
-    rows += [(LABELS[metric], *[None] * 4) for metric in missing if metric != "aitchison_sink"]
+        rows.append((metric_name(metric), *medians, _correlation(keep, drop), len(pair_values(keep))))
+    rows += [(metric_name(metric), *[None] * 4) for metric in missing]
     notes = (
         "JSD in nats, entropy |dH| in nats, Aitchison the mean squared distance; means over the pooled rows",
         *_sink_part(distances),
@@ -84,7 +85,7 @@ def count_table(analysis: Analysis, context: str) -> Table:
         for scope in _SCOPES:
             found = scoped[scope]
             counts = (found.triples, found.flipped, found.tied, found.undefined)
-            rows.append((LABELS[metric], scope, *counts, *lost))
+            rows.append((metric_name(metric), scope, *counts, *lost))
     notes = (
         "a triple is an anchor and two other heads; tied (1e-12 relative) in either matrix it is no flip; "
         "undefined triples are left out",
@@ -114,7 +115,9 @@ def anchor_table(analysis: Analysis, context: str) -> Table:
         layer, head = analysis.distances.heads[worst]
         spread = (float(np.nanmin(rates)), float(np.nanmedian(rates)), float(rates[worst]))
         floor = max(analysis.floors[metric, convention][ALL].median for convention in CONVENTIONS)
-        rows.append((LABELS[metric], *spread, f"L{layer} H{head}", float(analysis.law[metric][worst]), floor))
+        rows.append(
+            (metric_name(metric), *spread, f"L{layer} H{head}", float(analysis.law[metric][worst]), floor)
+        )
     notes = ("floor: the larger median of keep and drop over all anchors, as above", context)
     title = "Flips between keep and drop by anchor, all triples"
     return Table("anchors", title, columns, tuple(rows), notes)
@@ -158,7 +161,7 @@ def _flip_table(analysis: Analysis, missing: Missing, context: str, scope: str) 
     columns += [Column("law", "law", ".1%")] * with_law + [Column("verdict", "verdict")]
     rows = []
     for metric, scoped in analysis.flips.items():
-        cells: list[Any] = [LABELS[metric], scoped[scope].rate]
+        cells: list[Any] = [metric_name(metric), scoped[scope].rate]
         for convention in CONVENTIONS:
             floor = analysis.floors[metric, convention][scope]
             cells += [floor.median, floor.low, floor.high]
@@ -166,7 +169,9 @@ def _flip_table(analysis: Analysis, missing: Missing, context: str, scope: str) 
         cells += [float(np.nanmean(law)) if not np.isnan(law).all() else float("nan")] * with_law
         rows.append((*cells, analysis.verdict(metric, scope)))
     empty = [None] * (len(columns) - 2)
-    rows += [(LABELS[metric], *empty, "not computed") for metric in missing if metric != "aitchison_sink"]
+    rows += [
+        (metric_name(metric), *empty, "not computed") for metric in missing if metric != "aitchison_sink"
+    ]
     intro = (_FLOOR, *([_LAW] * with_law), *RULE) if with_law else ()
     notes = (_split_words(analysis), *_whys(missing), context)
     title = f"Verdicts that flip when the sink is dropped: {which}"
@@ -182,7 +187,9 @@ def _split_words(analysis: Analysis) -> str:
 
 
 def _whys(missing: Missing) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(f"{LABELS[m]} not computed: {why}" for m, why in list(missing.items())[:1]))
+    return tuple(
+        dict.fromkeys(f"{metric_name(m)} not computed: {why}" for m, why in list(missing.items())[:1])
+    )
 
 
 def _sink_part(distances: Distances) -> tuple[str, ...]:

@@ -60,6 +60,15 @@ def audit(
         ),
     ] = None,
     truncate: Truncate = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="METRICS",
+            help="Cluster and map the heads too, by some of cosine, jsd, root_jsd, hellinger, l1, entropy, "
+            "aitchison and clark2019 (with commas), or by all.",
+        ),
+    ] = None,
     engine: Engine = "fastpath",
     verify: Annotated[
         int | None,
@@ -109,6 +118,7 @@ def audit(
                 sink=sink,
                 layers=layers,
                 min_content_keys=least,
+                cluster=cluster,
                 truncate=truncate,
                 engine=engine,
                 verify=verify,
@@ -137,6 +147,7 @@ def audit(
             layout=layout,
             zeros=zeros or "refuse",
             min_content_keys=least,
+            cluster=cluster,
             engine=engine,
             verify=verify,
             seed=seed,
