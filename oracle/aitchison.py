@@ -89,6 +89,7 @@ def _split(ratios: Array, shared: NDArray[np.bool_]) -> AitchisonSplit:
             (shared[..., 1:], ratios[..., 1:] - mean[..., None]),
         )
     )
+    total = np.where(has_sink, total, content)
     sink = np.where(has_sink, (ratios[..., 0] - mean) ** 2 * n_content / (n_content + 1), 0)
     return AitchisonSplit(*(np.where(n_content == 0, np.nan, part) for part in (total, sink, content)))
 

@@ -122,8 +122,6 @@ def entropy_change(x: Any, y: Any, sink_mask: Any, visible: Any = None) -> Entro
 
 def _split_entropy(weights: Array, sinks: NDArray[np.bool_]) -> EntropySplit:
     """`entropy_split` of closed rows."""
-    if not weights.shape[-1]:
-        return EntropySplit(*(np.full(weights.shape[:-1], np.nan, weights.dtype) for _ in range(3)))
     on_sink = np.where(sinks, weights, 0).sum(axis=-1)
     kept = np.where(sinks, 0, weights)
     mass = kept.sum(axis=-1)
@@ -148,6 +146,8 @@ def _softmax(logits: Array, seen: NDArray[np.bool_]) -> tuple[Array, Array]:
 
 def _entropy(parts: Array) -> Array:
     """-sum p ln p over the last axis, to full relative accuracy where one part is nearly everything."""
+    if not parts.shape[-1]:
+        return np.full(parts.shape[:-1], np.nan, parts.dtype)
     top = parts.argmax(axis=-1)[..., None]
     others = parts.copy()
     np.put_along_axis(others, top, 0, axis=-1)
