@@ -165,6 +165,35 @@ def test_metrics_stand_against_each_other_with_their_floors():
     assert len(listed[0].rows) == 8 * 7 // 2 + 7 * 6 // 2
 
 
+def test_map_tables_and_sentences_show_the_same_floors():
+    found = audited(sink_and_content_apart())
+    flips, floors = found.analysis.flips["l1"], found.analysis.floors
+    ends = {scope: max(floors["l1", c][scope].high for c in ("keep", "drop")) for scope in (ALL, WITHIN, 1)}
+    place = COMPARED.index("l1")
+    cells = {row[0]: row[1 + place] for row in tables(found)["safety_map"].rows}
+    for scope, end in ends.items():
+        shown, floor = cells[str(scope)].split(">")
+        assert float(shown) == pytest.approx(100 * flips[scope].rate, abs=0.5)
+        assert float(floor) == pytest.approx(100 * end, abs=0.5 if end >= 0.0995 else 0.05)
+    for key, scope in (("verdicts", ALL), ("verdicts_within", WITHIN), ("verdicts_margin", MARGIN)):
+        record = tables(found)[key].records()[place]
+        for convention in ("keep", "drop"):
+            floor = floors["l1", convention][scope]
+            cell = [record[f"floor_{convention}{end}"] for end in ("", "_low", "_high")]
+            assert cell == [floor.median, floor.low, floor.high]
+    (listed,) = [
+        record
+        for record in tables(found)["safety"].records()
+        if (record["metric"], record["scope"]) == ("l1", "layer 1")
+    ]
+    assert (listed["floor_drop"], listed["flips"]) == (floors["l1", "drop"][1].median, flips[1].rate)
+    assert (listed["verdict"], listed["triples"]) == (DEPENDS, 168)
+    said = notes(found, "closing")[place]
+    assert said.startswith(f"L1: {flips[ALL].rate:.1%} of 1,680 verdicts")
+    assert f"{max(floors['l1', c][ALL].median for c in ('keep', 'drop')):.1%} flip (median of 20" in said
+    assert f"{ends[ALL]:.1%} at most" in said
+
+
 def test_every_table_says_what_it_is_of_and_fits_the_screen():
     found = audited(pure_noise())
     for part in found.parts:

@@ -239,6 +239,7 @@ def _report(found: _Found, subject: str, seed: int, progress: Progress) -> Audit
         Note("section", "Where each convention is safe"),
         *safety_tables(analysis, words),
         *grouping_parts(distances, groups, words),
+        Note("section", "In a sentence"),
         *closing_notes(analysis, context, subject, missing),
         *(() if found.verification is None else (found.verification.part(),)),
     )
