@@ -13,10 +13,10 @@ from oracle._divergences import DIVERGENCES
 from oracle._results import AitchisonSplit
 from oracle.aitchison import split_parts, split_scores
 from oracle.composition import entropy_split
-from oracle.rows import check_rows, check_scores, check_visible
+from oracle.rows import check_rows, check_scores
 from oracle.zeros import Parts, closed_content, handle_zeros, keep_parts
 
-__all__ = ["Logits", "RowForms", "counted_rows", "distances_of", "entropies_of", "forms_of_text", "seen_of"]
+__all__ = ["Logits", "RowForms", "counted_rows", "distances_of", "entropies_of", "forms_of_text"]
 
 Array = NDArray[Any]
 Pair = tuple[str, str]
@@ -33,7 +33,7 @@ class Logits(NamedTuple):
 class RowForms(NamedTuple):
     """Rows in the forms that the metrics ask for, all with the same leading axes."""
 
-    weights: Mapping[str, Array]  # convention -> (..., query, part), closed
+    weights: Mapping[str, Array]  # convention -> (..., query, part), closed, the sink first
     entropies: Mapping[str, Array]  # convention -> (..., query)
     parts: Parts | None = None  # those of "keep" with their zeros dealt with
     logits: Logits | None = None  # where Aitchison metrics come from scores
@@ -56,7 +56,7 @@ def entropies_of(rows: Any, sink_mask: Any, visible: Any) -> dict[str, Array]:
 
 def forms_of_text(text: Text, metrics: Collection[str], zeros: str, delta: float | None) -> RowForms:
     """The counted rows of a text, heads flattened: (head, query, part)."""
-    sinks, seen = text.sink_mask, seen_of(text)
+    sinks = text.sink_mask
     parts = keep_parts(check_rows(text.rows, text.visible, text.argument), sinks, text.visible)
     entropies, handled, logits = {}, None, None
     if "entropy" in metrics:
@@ -68,7 +68,7 @@ def forms_of_text(text: Text, metrics: Collection[str], zeros: str, delta: float
             handled = Parts(counted_rows(weights, text), _counted(present, text))
         else:
             name = text.argument.replace("rows", "scores") if "[" in text.argument else "scores"
-            scores, _ = check_scores(text.scores, text.visible, name)
+            scores, seen = check_scores(text.scores, text.visible, name)
             logits = Logits(counted_rows(scores, text), _counted(sinks, text), _counted(seen, text))
     kept = parts._replace(weights=counted_rows(parts.weights, text))
     return RowForms({"keep": kept.weights, "drop": closed_content(kept)}, entropies, handled, logits)
@@ -100,13 +100,6 @@ def _aitchison(x: RowForms, y: RowForms) -> AitchisonSplit:
     split = split_scores(x.logits.scores, y.logits.scores, x.logits.sinks, x.logits.seen)
     lost = np.isnan(x.weights["keep"]).any(axis=-1) | np.isnan(y.weights["keep"]).any(axis=-1)
     return AitchisonSplit(*(np.where(lost, np.nan, part) for part in split))
-
-
-def seen_of(text: Text) -> NDArray[np.bool_]:
-    """Which keys are visible; broadcasts against (query, key)."""
-    if text.visible is None:
-        return np.ones(text.rows.shape[-1:], dtype=bool)
-    return check_visible(text.visible, text.rows)
 
 
 def counted_rows(values: Array, text: Text) -> Array:

@@ -12,7 +12,7 @@ from oracle._checks import as_array, reject
 from oracle._distance_checks import AITCHISON, CONVENTIONS, METRICS, check_metrics, check_zeros, read_texts
 from oracle._divergences import jsd
 from oracle._results import DistanceSums
-from oracle._row_forms import RowForms, counted_rows, distances_of, entropies_of, forms_of_text, seen_of
+from oracle._row_forms import RowForms, counted_rows, distances_of, entropies_of, forms_of_text
 from oracle.rows import broadcast_pair, check_row_pair, check_rows
 from oracle.zeros import closed_content, handle_zeros, keep_parts
 
@@ -169,10 +169,10 @@ def clark2019_distances(rows: Any, visible: Any = None, queries: Any = None) -> 
     shape = (int(np.prod(texts[0].rows.shape[:-2])),) * 2
     sums, counts = np.zeros(shape), np.zeros(shape, dtype=np.int64)
     for text in texts:
-        weights = check_rows(text.rows, text.visible, text.argument)
-        seen = np.broadcast_to(seen_of(text), weights.shape[-2:])
+        rows_of_text = check_rows(text.rows, text.visible, text.argument)
+        weights, present = keep_parts(rows_of_text, text.sink_mask, text.visible)
         with np.errstate(divide="ignore"):
-            noise = np.where(seen, 0.001 / seen.sum(axis=-1, keepdims=True), 0)
+            noise = np.where(present, 0.001 / present.sum(axis=-1, keepdims=True), 0)
         smooth = counted_rows(0.999 * weights + noise, text)
         for head, later in _blocks(len(smooth)):
             _add(sums, counts, head, later, jsd(smooth[head : head + 1], smooth[later]))

@@ -42,11 +42,12 @@ def keep_parts(rows: Array, sink_mask: Any, visible: Any = None) -> Parts:
 
 
 def closed_content(parts: Parts) -> Array:
-    """The parts of the "drop" convention, closed: (..., query, key), 0 at what is no content.
+    """The parts of the "drop" convention, closed: (..., query, part), 0 at what is no content.
 
     NaN for a row without content mass.
     """
-    content = parts.weights[..., 1:]
+    content = parts.weights.copy()
+    content[..., 0] = 0
     with np.errstate(invalid="ignore"):
         return content / content.sum(axis=-1, keepdims=True)
 

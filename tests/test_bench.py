@@ -119,7 +119,7 @@ def test_quick_sizes_are_smaller_and_judge_no_goal() -> None:
     quick = TINY._replace(judged=False)
     parts = bench.run_bench(no_model, quick, ("streaming",))
     assert parts[0].key == "quick"
-    assert {row["verdict"] for row in tables(parts)["causal"].records()} <= {"", "not run"}
+    assert {row["verdict"] for row in tables(parts)["causal"].records()} == {"", "not judged"}
     assert not [part for part in parts if isinstance(part, Note) and part.key == "goals"]
     assert WHOLE.judged
     assert not QUICK.judged
@@ -166,15 +166,19 @@ def test_a_process_that_fails_is_not_run() -> None:
     assert type(caught.value).__name__ == "Unavailable"
 
 
-def test_first_use_sets_compiling_beside_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("complaint", ["", "share off"])
+def test_first_use_sets_compiling_beside_loading(monkeypatch: pytest.MonkeyPatch, complaint: str) -> None:
     asked: list[Any] = []
 
     def answer(what: str, *sizes: int, environment: dict[str, str]) -> dict[str, Any]:
         asked.append((what, sizes, environment))
-        return {"import": 1.0 - 0.5 * len(asked), "row_measures": [10.0 / len(asked), 0.01]}
+        seconds = {"row_measures": [10.0 / len(asked), 0.01]}
+        return {"import": 1.0 - 0.5 * len(asked), "seconds": seconds, "complaint": complaint}
 
     monkeypatch.setattr(figures, "ask", answer)
-    rows = {row["what"]: row for row in figures.first_use((2, 11, 4)).records()}
+    table, check = figures.first_use((2, 11, 4))
+    assert check.ok is not bool(complaint)
+    rows = {row["what"]: row for row in table.records()}
     assert rows["row_measures"] == {"what": "row_measures", "compiling": 10, "loading": 5, "warm": 0.01}
     assert rows["import fastpath"]["compiling"] == 0.5
     assert asked[0] == asked[1]
@@ -184,8 +188,48 @@ def test_first_use_sets_compiling_beside_loading(monkeypatch: pytest.MonkeyPatch
 
 def test_first_calls_time_two_calls_of_each() -> None:
     found = first_calls(2, 11, 4)
-    assert [*found] == ["import", "row_measures", "with entropies", "from query and key"]
-    assert all(len(seconds) == 2 for name, seconds in found.items() if name != "import")
+    assert [*found["seconds"]] == ["row_measures", "with entropies", "from query and key"]
+    assert all(len(seconds) == 2 for seconds in found["seconds"].values())
+    assert found["complaint"] == ""
+
+
+@pytest.mark.parametrize("name", ["row_measures", "sink_share_from_query_key"])
+def test_no_size_of_the_sweep_goes_unchecked(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    import fastpath
+
+    right = getattr(fastpath, name)
+
+    def wrong(*given: Any, **named: Any) -> Any:
+        found = right(*given, **named)
+        if given[0].shape[-2] != 11:
+            return found
+        return (
+            found * 1.01
+            if name != "row_measures"
+            else found._replace(ratios={n: r * 1.01 for n, r in found.ratios.items()})
+        )
+
+    monkeypatch.setattr(fastpath, name, wrong)
+    (check,) = (part for part in bench.run_bench(no_model, TINY, ("sweep",)) if isinstance(part, Check))
+    assert not check.ok
+    assert "at 11: " in check.found
+    assert "at 13: " not in check.found
+
+
+def test_unequal_threads_are_said_and_not_published() -> None:
+    assert bench.unequal({"blas": 2, "numba": 2, "torch": "not loaded"}) == ""
+    assert "blas 1, numba 2" in bench.unequal({"blas": 1, "numba": 2, "torch": 2})
+
+
+def test_threads_are_equal_while_timed_and_as_before_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numba
+
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    before = numba.get_num_threads()
+    with bench.equal_threads():
+        counts = bench.thread_counts()
+        assert {count for count in counts.values() if isinstance(count, int)} == {1}
+    assert numba.get_num_threads() == before
 
 
 def test_a_forward_pass_that_disagrees_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,13 +140,19 @@ def test_errors_name_their_text(model):
     assert "3, 31, in 2 texts" in texts_of(cut, "T")[0]
 
 
-@pytest.mark.parametrize("engine", ["oracle", "fastpath"])
-def test_random_rows_are_verified_on_request(model, engine, monkeypatch):
-    assert not [part for part in measure(model, TEXTS, engine=engine) if isinstance(part, Check)]
-    (check,) = (part for part in measure(model, TEXTS, engine=engine, verify=9) if isinstance(part, Check))
+def drawn(model, **options):
+    (check,) = (part for part in measure(model, TEXTS, verify=9, **options) if isinstance(part, Check))
+    return check
+
+
+def test_random_rows_are_verified_on_request(model, monkeypatch):
+    assert not [part for part in measure(model, TEXTS) if isinstance(part, Check)]
+    check = drawn(model, verify_seed=5)
     assert check.ok
-    assert check.expected.startswith("9 of 84 rows, drawn with seed 0")
-    right = oracle.row_measures
+    assert check.expected.startswith("9 of 84 rows, drawn with seed 5")
+    assert check == drawn(model, verify_seed=5)
+    assert len({drawn(model).expected for _ in range(3)}) == 3  # other rows each time, and the seed is said
+    right = fastpath.row_measures
 
     def other(*given):  # the verification has its own oracle; only the table is spoiled
         found = right(*given)
@@ -156,9 +162,14 @@ def test_random_rows_are_verified_on_request(model, engine, monkeypatch):
             else found._replace(shares={k: s * 0.9 for k, s in found.shares.items()})
         )
 
-    monkeypatch.setattr({"oracle": oracle, "fastpath": fastpath}[engine], "row_measures", other)
-    (check,) = (part for part in measure(model, TEXTS, engine=engine, verify=9) if isinstance(part, Check))
-    assert not check.ok
+    monkeypatch.setattr(fastpath, "row_measures", other)
+    assert not drawn(model).ok
+
+
+@pytest.mark.parametrize("options", [{"engine": "oracle", "verify": 3}, {"verify_seed": 1}])
+def test_a_verification_of_nothing_is_refused(model, options):
+    with pytest.raises(InputError, match="verify"):
+        measure(model, TEXTS, **options)
 
 
 def test_what_is_cut_is_said(model):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oracle._checks import Unavailable, reject
+from oracle._checks import InputError, Unavailable, reject
 from validation.command_parts import (
     DEFAULT_MODEL,
     Texts,
@@ -132,6 +132,7 @@ def measure(
     truncate: bool,
     engine: str = "fastpath",
     verify: int | None = None,
+    verify_seed: int | None = None,
     progress: Progress,
 ) -> Document:
     """Sink shares of texts under a model."""
@@ -148,6 +149,7 @@ def measure(
         truncate=truncate,
         engine=engine,
         verify=verify,
+        verify_seed=verify_seed,
         on_compile=announce_compiling,
         progress=progress,
     )
@@ -164,6 +166,7 @@ def measure_file(
     layout: str | None,
     engine: str = "fastpath",
     verify: int | None = None,
+    verify_seed: int | None = None,
     progress: Progress,
 ) -> Document:
     """Sink shares of attention rows that the caller has; no model and no other library is loaded."""
@@ -180,6 +183,7 @@ def measure_file(
         layout=layout,
         engine=engine,
         verify=verify,
+        verify_seed=verify_seed,
         on_compile=announce_compiling,
         progress=progress,
     )
@@ -215,10 +219,16 @@ def bench(
         sizes = sizes._replace(forward=tuple(lengths))
     if readme is not None:
         benchmark.check_marks(readme)
+    for option, given in (("--tokens", lengths is not None), ("--model", model_name != DEFAULT_MODEL)):
+        if given and "forward" not in sections:
+            refuse_alone(option, "the section forward")
     before = benchmark.load_average()
     named = {"model": model_name} if "forward" in sections else {}
-    parts = benchmark.run_bench(lambda: load(model_name, progress), sizes, sections, progress)
-    stamp = benchmark.machine()
+    with benchmark.equal_threads():
+        if readme is not None and (differ := benchmark.unequal(benchmark.thread_counts())):
+            raise InputError(f"--readme: {differ}")
+        parts = benchmark.run_bench(lambda: load(model_name, progress), sizes, sections, progress)
+        stamp = benchmark.machine()
     about = {
         **named,
         "sections": ", ".join(sections),

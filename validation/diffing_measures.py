@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from oracle._checks import reject
 from validation.compare import Comparison
 from validation.engines import load_engine
 from validation.progress import Progress, silent
@@ -40,7 +41,7 @@ class _Row:
 
     def add(self, case: str, bound: float, found: Comparison) -> None:
         self.cases += 1
-        self.max_absolute = max(self.max_absolute, found.max_absolute)
+        self.max_absolute = max(found.max_absolute, self.max_absolute)  # a NaN stays
         if found.used > self.used if found.within == self.within else self.within:
             self.used, self.bound = found.used, bound
             self.worst = case + (f" {found.worst}" if found.worst is not None else "")
@@ -57,9 +58,11 @@ def diff_measures(
     """Compare two layers over every case of the registry: a table by measure, part and dtype, and a Check.
 
     The oracle's answer is what is expected, whatever the order of the two. A bound is absolute, for an r
-    relative. A measure that a layer lacks or that raises is
-    outside its bound. InputError for an unknown layer.
+    relative. A measure that a layer lacks or that raises is outside its bound. InputError for an unknown
+    layer, and for one that is to be compared with itself.
     """
+    if first == second:
+        reject("layers", expected="two of them", found=f"{first} twice", todo="Compare oracle and fastpath.")
     expected, found = ("oracle", first) if second == "oracle" else (first, second)
     for name in (expected, found):
         load_engine(name, on_compile)

@@ -14,7 +14,7 @@ from validation.headline import head_table, headline_tables, row_notes
 from validation.progress import Progress, silent
 from validation.report.document import Part
 from validation.table import MIN_CONTENT_KEYS
-from validation.verify import Verification
+from validation.verify import Verification, check_draw
 
 __all__ = ["measure", "measure_arrays"]
 
@@ -31,7 +31,7 @@ def measure(
     truncate: bool = False,
     engine: str = "fastpath",
     verify: int | None = None,
-    seed: int = 0,
+    verify_seed: int | None = None,
     on_compile: Callable[[], None] | None = None,
     progress: Progress = silent,
 ) -> tuple[Part, ...]:
@@ -40,11 +40,11 @@ def measure(
     `sink` is read by `oracle.choose_sinks`; `weightings` are names from attention, value_norm,
     transformed_norm and head_summed_norm; `layers` is read by `parse_layers`. A text longer than the
     model's positions raises InputError, unless `truncate` cuts it. `engine` is "fastpath" or "oracle";
-    `verify` is the number of random rows (drawn with `seed`) that the oracle computes again, with a Check of
-    them; `on_compile` is read by `load_engine`.
+    `verify` is the number of random rows that the oracle computes again, with a Check of them, drawn anew
+    each time unless `verify_seed` is given; `on_compile` is read by `load_engine`.
     """
     measures = load_engine(engine, on_compile)
-    verification = None if verify is None else Verification(verify, seed)
+    verification = _verification(engine, verify, verify_seed)
     listed = [texts] if isinstance(texts, str) else texts
     names = parse_weightings(weightings)
     chosen = parse_layers(layers, model.config.n_layers)
@@ -75,7 +75,7 @@ def measure_arrays(
     min_content_keys: int = MIN_CONTENT_KEYS,
     engine: str = "fastpath",
     verify: int | None = None,
-    seed: int = 0,
+    verify_seed: int | None = None,
     on_compile: Callable[[], None] | None = None,
     progress: Progress = silent,
 ) -> tuple[Part, ...]:
@@ -86,7 +86,7 @@ def measure_arrays(
     visible content keys. The rest is as in `measure`.
     """
     measures = load_engine(engine, on_compile)
-    verification = None if verify is None else Verification(verify, seed)
+    verification = _verification(engine, verify, verify_seed)
     arrays = source if isinstance(source, ReadArrays) else read_arrays(source, sink=sink, layout=layout)
     names = parse_weightings(weightings, ("attention", *arrays.norms))
     found = gather_arrays(
@@ -100,6 +100,11 @@ def measure_arrays(
         verification=verification,
     )
     return _report(found, names, queries, verification)
+
+
+def _verification(engine: str, rows: int | None, seed: int | None) -> Verification | None:
+    check_draw(engine, rows, seed)
+    return None if rows is None else Verification(rows, seed)
 
 
 def _report(

@@ -12,7 +12,15 @@ from typing import Any
 
 from oracle.model import Model
 
-__all__ = ["describe_model", "describe_texts", "file_sha256", "machine", "program_version", "versions"]
+__all__ = [
+    "describe_model",
+    "describe_texts",
+    "file_sha256",
+    "machine",
+    "program_version",
+    "usable_cpus",
+    "versions",
+]
 
 _ALWAYS = ("numpy",)
 _WHEN_LOADED = ("numba", "tokenizers", "safetensors", "torch", "transformers")
@@ -27,6 +35,13 @@ def program_version() -> str:
         return "not installed"
 
 
+def usable_cpus() -> int:
+    """How many CPUs this process may use; at least one."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def versions() -> dict[str, str]:
     """Versions of sinkscope, Python, NumPy, and of those other libraries that this process has loaded."""
     found = {"sinkscope": program_version(), "python": platform.python_version()}
@@ -37,8 +52,11 @@ def versions() -> dict[str, str]:
 
 def machine() -> dict[str, Any]:
     """System, processor kind, CPUs that this process may use, and threads where they are set or known."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    found: dict[str, Any] = {"system": platform.system(), "processor": platform.machine(), "cpus": usable}
+    found: dict[str, Any] = {
+        "system": platform.system(),
+        "processor": platform.machine(),
+        "cpus": usable_cpus(),
+    }
     found |= {name: os.environ[name] for name in _THREADS if os.environ.get(name)}
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "get_num_threads"):

@@ -28,6 +28,7 @@ __all__ = [
     "MissingImplementation",
     "bound_for",
     "compare_layers",
+    "largest_score",
     "parts_of",
 ]
 
@@ -77,14 +78,13 @@ def bound_for(kind: str, dtype: Any, n_keys: int, logarithm: float = 1.0, score:
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of both layers. `bulk`: it has a fast form that has to earn its place in the benchmark."""
+    """A measure of both layers."""
 
     name: str
     kind: str  # "share" or "ratio" for a bare array; parts of a named tuple have their own
     cases: Callable[[], Iterator[Case]]
     refused: Callable[[], Iterator[Case]]
     reason: str
-    bulk: bool = True
 
     def implementation(self, layer: str) -> Callable[..., Any]:
         """The function of that name in `layer`; raises MissingImplementation."""
@@ -100,7 +100,22 @@ class Measure:
         if "query" not in given:
             return bound_for(kind, first.dtype, first.shape[-1], _largest_logarithm(given))
         dtype = min((given["query"].dtype, given["key"].dtype), key=lambda dtype: dtype.itemsize)
-        return bound_for(kind, dtype, given["key"].shape[-2], score=_largest_score(given))
+        return bound_for(kind, dtype, given["key"].shape[-2], score=_score_of(given))
+
+
+def largest_score(query: Array, key: Array, scale: float | None = None) -> float:
+    """The largest |scale · q·k|, visible or not, before any cap; both are (..., head, token, d_head).
+
+    `scale` None is 1 / sqrt(d_head). A head at a time, as all scores at once may be large.
+    """
+    group = query.shape[-3] // key.shape[-3] if key.shape[-3] else 1
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    largest = 0.0
+    for place in np.ndindex(query.shape[:-2]):
+        theirs = (*place[:-1], place[-1] // group)
+        scores = np.asarray(query[place], np.float64) @ np.asarray(key[theirs], np.float64).T
+        largest = max(largest, float(np.abs(scores).max(initial=0)))
+    return abs(factor) * largest
 
 
 def parts_of(result: Any, kind: str) -> dict[tuple[str, str], Array]:
@@ -138,12 +153,8 @@ def _largest_logarithm(given: Mapping[str, Any]) -> float:
     return float(np.abs(np.log(weights)).max(initial=1))
 
 
-def _largest_score(given: Mapping[str, Any]) -> float:
-    """The largest |scale · q·k| of a case before any cap, visible or not."""
-    query, key = (np.asarray(given[name], np.float64) for name in ("query", "key"))
-    key = np.repeat(key, query.shape[-3] // key.shape[-3], axis=-3)
-    scale = given.get("scale") or query.shape[-1] ** -0.5
-    return float(scale * np.abs(query @ key.swapaxes(-1, -2)).max(initial=0))
+def _score_of(given: Mapping[str, Any]) -> float:
+    return largest_score(given["query"], given["key"], given.get("scale"))
 
 
 def _with_norm(cases: Callable[[], Iterator[Case]]) -> Iterator[Case]:

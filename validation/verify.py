@@ -16,7 +16,7 @@ from validation.registry import bound_for, parts_of
 from validation.report.document import Check, Note
 from validation.table import RowTable
 
-__all__ = ["Verification", "verify"]
+__all__ = ["Verification", "check_draw", "verify"]
 
 Array = NDArray[Any]
 
@@ -32,16 +32,30 @@ class _Drawn(NamedTuple):
     message: str
 
 
+def check_draw(engine: str, count: int | None, seed: int | None) -> None:
+    """Refuse a verification of the oracle by itself, and a seed of a draw that nobody asked for."""
+    if count is not None and engine == "oracle":
+        reject(
+            "verify",
+            expected="the engine fastpath",
+            found="the oracle, which would only be compared with itself",
+            todo="Leave out verify, or choose the engine fastpath.",
+        )
+    if count is None and seed is not None:
+        reject("verify_seed", expected="verify beside it", found="none", todo="Say how many to draw.")
+
+
 @dataclass
 class Verification:
     """Gathers `rows` rows of all tables it is shown, each row with the same chance, without a second pass.
 
     Every row gets a random number and those with the smallest stay, so that the draw depends on the seed and
-    on the order of the texts alone. InputError for fewer rows than one.
+    on the order of the texts alone; without a seed it is another one each time. InputError for fewer rows
+    than one.
     """
 
     rows: int
-    seed: int = 0
+    seed: int | None = None
     _drawn: list[_Drawn] = field(default_factory=list, repr=False)
     _seen: int = 0
 
@@ -49,6 +63,8 @@ class Verification:
         """Refuse a draw of nothing, which would hold whatever the result."""
         if self.rows < 1:
             reject("verify", expected="at least one row", found=f"{self.rows}", todo="Leave it out for none.")
+        if self.seed is None:
+            self.seed = int(np.random.SeedSequence().generate_state(1)[0])
         self._random = np.random.default_rng(self.seed)
 
     def add(
@@ -120,13 +136,13 @@ def verify(
     visible: NDArray[np.bool_],
     norms: Mapping[str, Array],
     rows: int,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Check | Note:
     """Check `rows` random rows of one text's table against the oracle, within the registry's bounds.
 
     `attention` (layer, head, query, key), `sink_mask` (key,), `visible` (query, key) and `norms` (layer,
-    head, key) are what the table was made from; `seed` decides which rows. The Check fails where a share or
-    an r leaves its bound, or is NaN on one side only.
+    head, key) are what the table was made from; `seed` decides which rows, None at random. The Check fails
+    where a share or an r leaves its bound, or is NaN on one side only.
     """
     drawn = Verification(rows, seed)
     drawn.add(table, attention, sink_mask, visible, norms)

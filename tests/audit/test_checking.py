@@ -67,3 +67,7 @@ def test_a_single_head_has_no_pair():
     rows = sink_and_content_apart(texts=1)[0, :1, :1]
     drawn.add(0, (0,), rows, SINKS, oracle.distance_sums(rows, SINKS, "jsd"), {"metrics": "jsd"})
     assert isinstance(drawn.part(), Note)
+
+
+def test_without_a_seed_other_pairs_are_drawn_each_time():
+    assert verified(40, seed=None)._drawn != verified(40, seed=None)._drawn

@@ -11,6 +11,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import cdist, squareform
 from sklearn.metrics import adjusted_rand_score
 
+import oracle
 from oracle import DistanceSums, InputError, Unavailable
 from validation.audit.clustering import (
     LINKAGES,
@@ -19,6 +20,7 @@ from validation.audit.clustering import (
     defined_heads,
     with_clark2019,
 )
+from validation.audit.passages import load_passages
 from validation.audit.scaling import classical_scaling
 
 
@@ -71,7 +73,7 @@ def test_the_same_points_under_both_conventions_agree_wholly():
 
 def test_other_groups_under_drop_agree_as_the_index_says():
     other = np.arange(18) // 6
-    found = cluster_heads(sums_of(clouds(1), clouds(2, groups=other)), {}, metric="hellinger")
+    found = cluster_heads(sums_of(clouds(1), clouds(2, groups=other)), {}, metric="hellinger", splits=1)
     for name in LINKAGES:
         assert found.agreement[name][1] == pytest.approx(rand_index(GROUPS, other), abs=1e-12)
         pairs = zip(found.first.labels[name], found.second.labels[name], strict=True)
@@ -102,7 +104,7 @@ def test_the_split_half_index_is_that_of_the_halves():
 @pytest.mark.parametrize("metric", ["jsd", "aitchison", "cosine"])
 def test_the_map_and_ward_take_the_root_of_a_mean_of_squares(metric):
     keep, drop = clouds(1, 0.5), clouds(2, 0.5)
-    found = cluster_heads(sums_of(keep, drop, metric), {}, metric=metric)
+    found = cluster_heads(sums_of(keep, drop, metric), {}, metric=metric, splits=1)
     assert (
         np.abs(cdist(found.first.scaling.points, found.first.scaling.points) - cdist(keep, keep)).max() < 1e-7
     )
@@ -140,7 +142,7 @@ def undefined(sums, key, heads, texts=slice(None)):
 
 def test_heads_without_distances_are_left_out_on_both_sides():
     sums = undefined(sums_of(clouds(1), clouds(1)), ("hellinger", "drop"), [2, 11])
-    found = cluster_heads(sums, {"layer": np.arange(18)}, metric="hellinger")
+    found = cluster_heads(sums, {"layer": np.arange(18)}, metric="hellinger", splits=1)
     assert found.excluded == (2, 11)
     assert found.heads.tolist() == [head for head in range(18) if head not in (2, 11)]
     assert found.first.labels["ward"].shape == found.second.labels["ward"].shape == (9, 16)
@@ -192,7 +194,7 @@ def test_the_preset_is_held_against_jsd_under_drop():
     sums = sums_of(keep, drop, "jsd", texts=4)
     distances = np.stack([cdist(keep, keep)] * 4) * [[[3]], [[1]], [[2]], [[5]]]
     both = with_clark2019(sums, distances, np.array([3, 1, 2, 5]))
-    found = cluster_heads(both, {}, metric="clark2019")
+    found = cluster_heads(both, {}, metric="clark2019", splits=1)
     assert (found.first.key, found.second.key) == (("clark2019", "keep"), ("jsd", "drop"))
     assert found.agreement["ward"][1] == pytest.approx(rand_index(GROUPS, np.arange(18) // 6), abs=1e-12)
     # its map takes the divergence itself
@@ -201,6 +203,15 @@ def test_the_preset_is_held_against_jsd_under_drop():
     )
     assert found.first.rows == (11, 11)
     assert set(sums.sums) == {("jsd", "keep"), ("jsd", "drop")}  # left as it was
+
+
+def test_the_preset_of_texts_one_by_one_is_that_of_all_of_them(minilm):
+    texts = [oracle.forward(minilm, text).attention[:2] for text in load_passages()[:2]]
+    each = np.stack([oracle.clark2019_distances(rows) for rows in texts])
+    both = with_clark2019(DistanceSums({}, {}), each, np.array([rows.shape[-2] for rows in texts]))
+    rows = sum(rows.shape[-2] for rows in texts)
+    found = oracle.mean_distances(both, "clark2019", "keep") * rows
+    assert found == pytest.approx(oracle.clark2019_distances(texts), rel=1e-13)
 
 
 def test_the_preset_counts_no_rows_where_a_head_has_none():
@@ -213,7 +224,9 @@ def test_the_preset_counts_no_rows_where_a_head_has_none():
 
 def test_what_is_not_there_is_refused():
     sums = sums_of(clouds(), clouds())
-    with pytest.raises(InputError, match="distances of hellinger/keep, hellinger/drop; found jsd/keep"):
+    with pytest.raises(
+        InputError, match="metric: expected one of hellinger/keep, hellinger/drop; found jsd/keep"
+    ):
         cluster_heads(sums, {}, metric="jsd")
     with pytest.raises(InputError, match="layer: expected one value for each of 18 heads; found shape"):
         cluster_heads(sums, {"layer": np.arange(17)}, metric="hellinger")

@@ -18,8 +18,8 @@ COMPILING = "sinkscope: compiling the fast path (first use) ...\n"
 def call(capsys):
     """Runs the command in this process; (exit code, standard output, standard error)."""
 
-    def run(*arguments, engine="oracle"):
-        code = main(["audit", *(str(argument) for argument in arguments), "--engine", engine])
+    def run(*arguments):
+        code = main(["audit", *(str(argument) for argument in arguments)])
         shown = capsys.readouterr()
         return code, shown.out, shown.err.replace(COMPILING, "")
 
@@ -164,6 +164,10 @@ def test_without_scipy_clusters_are_not_run_and_nothing_else_is(call, rows, monk
         ),
         (("--attention", "rows.npz", *LAYOUT, "--layers", "1"), "layers: expected layers from 0 to 0"),
         (("--attention", "rows.npz", *LAYOUT, "--verify", "0"), "verify: expected at least one pair"),
+        (
+            ("--attention", "rows.npz", *LAYOUT, "--verify-seed", "0"),
+            "verify_seed: expected verify beside it",
+        ),
         (("--attention", "rows.npz", *LAYOUT, "--cluster", "kl"), "cluster: expected names from cosine"),
         (("--attention", "rows.npz", *LAYOUT, "--save", "no/d.npz"), "--save: expected a file"),
         (("--attention", "rows.npz", *LAYOUT, "--save", "rows.npz"), "a file that is read"),
@@ -180,6 +184,6 @@ def test_a_wrong_call_is_one_line_and_exit_code_two(call, rows, tmp_path, monkey
 
 
 def test_another_engine_is_refused(call, rows):
-    code, _, err = call("--attention", rows(), *LAYOUT, engine="torch")
+    code, _, err = call("--attention", rows(), *LAYOUT, "--engine", "torch")
     assert code == 2
     assert "engine: expected oracle or fastpath" in err

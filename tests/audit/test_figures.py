@@ -9,11 +9,14 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 from head_clouds import GROUPS, LABELS, clouds, sums_of
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from oracle import InputError, Unavailable
 from validation.audit.clustering import cluster_heads
 from validation.audit.drawing import Subject, figure_bytes
-from validation.audit.figures import FlipBar, flip_chart, save_figures
+from validation.audit.figures import save_figures
+from validation.audit.flip_chart import FlipBar, flip_chart
 from validation.audit.head_map import head_map
 
 SUBJECT = Subject("a-model", 6, "[CLS], [SEP]")
@@ -73,8 +76,8 @@ def test_a_png_says_what_it_is_of():
     assert texts["Title"] == (
         "Verdicts that flip between keep and drop: a-model, 6 texts, sink set [CLS], [SEP]"
     )
-    assert texts["Description"].startswith(
-        "Flip rates. JSD 25.0% (halves under keep 3.0%, halves under drop 4.0%); cosine "
+    assert texts["Description"] == (
+        "Flip rates. JSD 25.0% (halves under keep 3.0%, halves under drop 4.0%); cosine undefined."
     )
 
 
@@ -90,16 +93,15 @@ def test_every_head_is_drawn_on_both_panels_also_without_a_value(clustering):
         data = drawn_map(clustering, values=values, format="svg").decode()
         return re.findall(r'<use [^>]*style="fill: (#\w+); stroke: #4c4c4c', data)
 
-    with_one_missing = np.where(np.arange(18) == 4, np.nan, GROUPS)
-    assert len(colours(GROUPS)) == len(colours(with_one_missing)) == 2 * 18
-    assert colours(with_one_missing).count("#bfbfbf") == 2
+    whole = colours(GROUPS)
+    missing = colours(np.where(np.arange(18) == 4, np.nan, GROUPS))
+    assert len(whole) == len(missing) == 2 * 18
+    assert len(set(whole)) == 3
+    assert missing.count("#bfbfbf") == 2
     assert colours(np.full(18, np.nan)) == ["#bfbfbf"] * 36
-    assert len(set(colours(GROUPS))) == 3
 
 
 def test_labels_never_cover_each_other_or_a_point(clustering, monkeypatch):
-    from matplotlib.figure import Figure
-
     kept = []
     real = Figure.savefig
 
@@ -115,7 +117,8 @@ def test_labels_never_cover_each_other_or_a_point(clustering, monkeypatch):
         boxes = [text.get_window_extent() for text in panel.texts]
         assert 6 <= len(boxes) <= 24
         for index, box in enumerate(boxes):
-            assert not any(box.overlaps(other) for other in boxes[:index])
+            shared = [Bbox.intersection(box, other) for other in boxes[:index]]
+            assert not any(part is not None and part.width * part.height for part in shared)
             assert not any(
                 box.contains(*point)
                 for cloud in panel.collections

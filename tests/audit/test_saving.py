@@ -17,7 +17,7 @@ from validation.report import files
 def distances():
     rows = sink_and_content_apart(texts=2)
     rows[1, 1, 3, 4] = np.eye(7)[0]
-    return audit_arrays(rows, sink="0", layout="batch layer head query key", engine="oracle").distances
+    return audit_arrays(rows, sink="0", layout="batch layer head query key").distances
 
 
 def test_the_file_holds_every_matrix_with_its_rows_and_labels(distances, tmp_path):

@@ -93,7 +93,7 @@ def test_what_is_missing_keeps_its_row():
 def test_goals_are_not_judged_at_other_sizes():
     outcome = run_case(case(contender("fastpath"), contender("torch, eager"), judged=False))
     row = records(outcome)["torch, eager"]
-    assert row["verdict"] == "not run"
+    assert row["verdict"] == "not judged"
     assert row["times"] > 0
 
 

@@ -133,6 +133,14 @@ def test_a_run_that_disagrees_is_not_published(tmp_path):
     assert target.read_text() == f"{BEGIN}\n{END}"
 
 
+def test_a_run_that_left_something_out_is_not_published(tmp_path):
+    target = tmp_path / "README.md"
+    target.write_text(f"{BEGIN}\n{END}")
+    with pytest.raises(InputError, match="a run of everything; found NOT RUN: no torch"):
+        write_readme(beside(Note("not_run", "NOT RUN: no torch")), target)
+    assert target.read_text() == f"{BEGIN}\n{END}"
+
+
 def test_the_readme_of_the_project_has_the_marks():
     from pathlib import Path
 

@@ -75,3 +75,17 @@ def test_a_warning_is_given_once(monkeypatch):
     with pytest.warns(RuntimeWarning, match="set NUMBA_CACHE_DIR"):
         assert _jit.compiled(np.sum) is np.sum
     assert _jit.compiled_parallel(np.sum) is np.sum  # a second warning would be an error here
+
+
+@pytest.mark.skipif(
+    not numba.config.BOUNDSCHECK or numba.config.DISABLE_JIT, reason="needs NUMBA_BOUNDSCHECK=1"
+)
+def test_the_bounds_check_finds_what_is_read_past_the_end():
+    @_jit.compiled_parallel
+    def last(rows, out):
+        for row in numba.prange(rows.shape[0]):
+            out[row] = rows[row, np.uintp(rows.shape[1])]
+
+    assert numba.get_num_threads() == 1, "run it with NUMBA_NUM_THREADS=1: other threads keep their errors"
+    with pytest.raises((IndexError, SystemError)):
+        last(np.zeros((4, 3)), np.zeros(4))

@@ -35,6 +35,7 @@ from validation.headline import length_words, row_notes
 from validation.progress import Progress, silent
 from validation.report.document import Note, Part
 from validation.table import MIN_CONTENT_KEYS, content_queries
+from validation.verify import check_draw
 from validation.wording import counted
 
 __all__ = ["Audit", "audit", "audit_arrays"]
@@ -68,6 +69,7 @@ def audit(
     cluster: str | Sequence[str] | None = None,
     engine: str = "fastpath",
     verify: int | None = None,
+    verify_seed: int | None = None,
     seed: int = 0,
     on_compile: Callable[[], None] | None = None,
     progress: Progress = silent,
@@ -80,10 +82,11 @@ def audit(
     model's positions raises InputError, unless `truncate` cuts it. `cluster` names metrics by which the
     heads are clustered and mapped too (`parse_metrics`). `engine` is "fastpath" or "oracle";
     `verify` is the number of random pairs of heads that the oracle computes again, with a Check of them;
-    `seed` draws these and the halves of the texts. InputError too where no text has a content query.
+    these are others each time unless `verify_seed` is given. `seed` draws the halves of the texts.
+    InputError too where no text has a content query.
     """
     measures = load_engine(engine, on_compile)
-    verification = None if verify is None else PairVerification(verify, seed)
+    verification = _verification(engine, verify, verify_seed)
     grouped = parse_metrics(cluster)
     chosen = parse_layers(layers, model.config.n_layers)
     gatherer = DistanceGatherer(
@@ -126,6 +129,7 @@ def audit_arrays(
     cluster: str | Sequence[str] | None = None,
     engine: str = "fastpath",
     verify: int | None = None,
+    verify_seed: int | None = None,
     seed: int = 0,
     subject: str = "the arrays",
     on_compile: Callable[[], None] | None = None,
@@ -139,7 +143,7 @@ def audit_arrays(
     several of them. `subject` names the rows in sentences. The rest is as in `audit`.
     """
     measures = load_engine(engine, on_compile)
-    verification = None if verify is None else PairVerification(verify, seed)
+    verification = _verification(engine, verify, verify_seed)
     choice, grouped = parse_zeros(zeros), parse_metrics(cluster)
     arrays = source if isinstance(source, ReadArrays) else read_arrays(source, sink=sink, layout=layout)
     chosen = parse_layers(layers, arrays.rows.attention.shape[1])
@@ -172,6 +176,11 @@ def audit_arrays(
     note = _zeros_note(lacking, choice)
     found = _Found(gathered, gatherer, measures, note, missing, choice, grouped, verification)
     return _report(found, subject, seed, progress)
+
+
+def _verification(engine: str, pairs: int | None, seed: int | None) -> PairVerification | None:
+    check_draw(engine, pairs, seed)
+    return None if pairs is None else PairVerification(pairs, seed)
 
 
 class _Found(NamedTuple):

@@ -35,12 +35,12 @@ class PairVerification:
     """Draws `pairs` pairs of heads from all texts, each pair of each text with the same chance.
 
     A pair is checked as a whole: the sum over all rows of the text, by every metric and convention, and how
-    many rows it is of. Which pairs are drawn depends on the seed and on the order of the texts alone.
-    InputError for fewer than one.
+    many rows it is of. Which pairs are drawn depends on the seed and on the order of the texts alone; without
+    a seed they are others each time. InputError for fewer than one.
     """
 
     pairs: int
-    seed: int = 0
+    seed: int | None = None
     _drawn: list[_Drawn] = field(default_factory=list, repr=False)
     _seen: int = 0
 
@@ -50,6 +50,8 @@ class PairVerification:
             reject(
                 "verify", expected="at least one pair", found=str(self.pairs), todo="Leave it out for none."
             )
+        if self.seed is None:
+            self.seed = int(np.random.SeedSequence().generate_state(1)[0])
         self._random = np.random.default_rng(self.seed)
 
     def add(
@@ -89,7 +91,8 @@ class PairVerification:
         said = f"largest deviation {worst.deviation:.1e}, {worst.used:.2%} of its bound, at {worst.place}"
         found = f"{wrong} pairs outside their bound; {said}" if wrong else said
         drawn = f"{len(self._drawn):,} of {self._seen:,} sums over the rows of a text and a pair of heads"
-        return Check("verify", f"{drawn}, as the oracle computes them again", found, not wrong)
+        expected = f"{drawn}, drawn with seed {self.seed}, as the oracle computes them again"
+        return Check("verify", expected, found, not wrong)
 
     def _again(
         self, rows: Array, sink_mask: NDArray[np.bool_], pair: tuple[int, int], given: Mapping[str, Any]

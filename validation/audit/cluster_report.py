@@ -47,7 +47,7 @@ def cluster_parts(clustering: Clustering, labels: Sequence[str], context: str = 
     """Tables of a Clustering: agreement, sizes, axes, shares; for JSON alone all sizes and the points."""
     name = side_names(clustering)
     metric = clustering.first.key[0]
-    tables = (
+    tables: tuple[Table, ...] = (
         _agreement(clustering, metric, name, _notes(clustering, labels)),
         _sizes(clustering, metric, name),
         _all_sizes(clustering, metric, name),
@@ -104,21 +104,23 @@ def _notes(clustering: Clustering, labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def _agreement(clustering: Clustering, metric: str, name: tuple[str, str], notes: tuple[str, ...]) -> Table:
-    columns, cells = [Column("clusters", "k")], [clustering.clusters]
+    columns = [Column("clusters", "k")]
+    cells: list[Sequence[Any]] = [clustering.clusters]
     for linkage in LINKAGES:
         called = _CALLED[linkage]
         columns.append(Column(f"{linkage}_index", f"{called} index", ".2f"))
-        cells.append(clustering.agreement[linkage])
+        cells.append(clustering.agreement[linkage].tolist())
         for which, side in enumerate(_sides(clustering)):
             columns.append(Column(f"{linkage}_halves_{which + 1}", f"halves {side.key[1]}", ".2f"))
             cells.append(_medians(side, linkage))
     title = f"Clusters by {metric_name(metric)}: {name[0]} against {name[1]}"
-    rows = tuple(zip(*(map(_plain, column) for column in cells), strict=True))
+    rows = tuple(zip(*cells, strict=True))
     return Table(f"agreement_{metric}", title, tuple(columns), rows, notes)
 
 
 def _sizes(clustering: Clustering, metric: str, name: tuple[str, str]) -> Table:
-    columns, cells = [Column("clusters", "k")], [clustering.clusters]
+    columns = [Column("clusters", "k")]
+    cells: list[Sequence[Any]] = [clustering.clusters]
     for linkage in LINKAGES:
         for which, side in enumerate(_sides(clustering)):
             key, heading = f"{linkage}_{which + 1}", f"{_CALLED[linkage]} {side.key[1]}"
@@ -126,7 +128,9 @@ def _sizes(clustering: Clustering, metric: str, name: tuple[str, str]) -> Table:
             columns += [Column(f"{key}_largest", heading), Column(f"{key}_single", "single")]
             cells += [[size[0] for size in sizes], [size.count(1) for size in sizes]]
     rows = tuple(zip(*cells, strict=True))
-    note = "heads in the largest cluster; single: clusters of one head, which average linkage peels off"
+    note = (
+        "heads in the largest cluster; single: clusters of one head; average linkage tends to peel them off"
+    )
     title = f"Cluster sizes by {metric_name(metric)}: {name[0]} and {name[1]}"
     return Table(f"sizes_{metric}", title, tuple(columns), rows, (note,))
 
@@ -218,7 +222,3 @@ def _closing(clustering: Clustering, metric: str, name: tuple[str, str]) -> str:
         f"{metric_name(metric)}: {name[0]} and {name[1]} give clusters less alike than two halves of the "
         f"texts do under either for {' and '.join(said)}."
     )
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

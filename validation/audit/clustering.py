@@ -94,10 +94,17 @@ def cluster_labels(distances: Array, linkage: str, clusters: Sequence[int]) -> A
     without the extra.
     """
     hierarchy, squareform, _ = _libraries()
-    heads = distances.shape[0]
     tree = hierarchy.linkage(squareform(distances, checks=False), method=linkage)
-    cuts = hierarchy.cut_tree(tree, n_clusters=list(clusters))
-    return np.asarray(cuts, dtype=np.int64).reshape(heads, len(clusters)).T
+    # By the order of the merges, not their heights: equal heights would give fewer clusters than asked for.
+    order = np.arange(len(tree), dtype=np.float64)
+    cuts = [hierarchy.fcluster(tree, k, "maxclust_monocrit", monocrit=order) for k in clusters]
+    return np.stack([_numbered(cut) for cut in cuts])
+
+
+def _numbered(labels: Array) -> Array:
+    """The same clusters, numbered from 0 in the order in which they appear."""
+    _, first, where = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[where]
 
 
 def cluster_heads(
@@ -120,12 +127,6 @@ def cluster_heads(
     their distances; Unavailable without the extra.
     """
     first, second = (metric, "keep"), against or ("jsd" if metric == "clark2019" else metric, "drop")
-    for key in (first, second):
-        if key not in found.sums:
-            known = ", ".join("/".join(pair) for pair in found.sums)
-            reject(
-                "metric", expected=f"distances of {known}", found="/".join(key), todo="Choose one of them."
-            )
     means = [mean_distances(found, *key) for key in (first, second)]
     n_heads = len(means[0])
     named = {name: _covariate(name, value, n_heads) for name, value in covariates.items()}

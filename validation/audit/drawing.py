@@ -13,7 +13,8 @@ from validation.report._layout import plain
 
 __all__ = ["FORMATS", "Subject", "figure_bytes"]
 
-FORMATS = ("png", "svg")
+_DPI = {"png": 160, "svg": 72}
+FORMATS = tuple(_DPI)
 
 _STYLE = {
     "font.size": 10,
@@ -58,13 +59,14 @@ def figure_bytes(
         raise Unavailable(
             f'Figures need matplotlib ({error}). Install it: pip install "sinkscope[figures]"'
         ) from error
-    metadata = {"Title": plain(title), "Description": plain(description)}
+    metadata: dict[str, str | None] = {"Title": plain(title), "Description": plain(description)}
     if format == "svg":
         metadata |= {"Date": None}
     buffer = io.BytesIO()
     with style.context(["default", _STYLE]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box stands for it then
-        figure = Figure(figsize=size, layout="constrained")
+        # The resolution of the file from the start: `draw` measures text, and so does the layout.
+        figure = Figure(figsize=size, dpi=_DPI[format], layout="constrained")
         draw(figure)
-        figure.savefig(buffer, format=format, dpi=160, metadata=metadata)
+        figure.savefig(buffer, format=format, dpi="figure", metadata=metadata)
     return buffer.getvalue()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -103,38 +103,31 @@ def _outermost(panels: Sequence[Array]) -> Array:
 
 def _label(panel: Any, points: Array, labels: Sequence[str], order: Array) -> None:
     """Label heads in `order` where a label covers no point and no other label."""
-    to_pixels = panel.transData.transform
-    pixel = panel.figure.dpi / 72
-    dots = to_pixels(points)
-    taken: list[tuple[float, float, float, float]] = [
-        (x - 3.5 * pixel, y - 3.5 * pixel, x + 3.5 * pixel, y + 3.5 * pixel) for x, y in dots
-    ]
-    frame = panel.get_window_extent()
+    pixel, frame = panel.figure.dpi / 72, panel.get_window_extent().extents
+    dots = panel.transData.transform(points)
+    taken = np.concatenate([dots - 3.5 * pixel, dots + 3.5 * pixel], axis=1)  # (box, left bottom right top)
     written = 0
     for head in order:
         if written == _MOST_LABELS:
             return
-        for offset, ha, va in _places():
-            text = panel.annotate(
-                labels[head], points[head], xytext=offset, textcoords="offset points", ha=ha, va=va,
-                fontsize=8, color="0.25",
-            )  # fmt: skip
-            box = text.get_window_extent()
-            inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
-            if inside and not any(_overlap(box.extents, other) for other in taken):
-                taken.append(tuple(box.extents))
+        text = panel.annotate(
+            labels[head], points[head], textcoords="offset points", ha="center", va="center",
+            xytext=(0, 0), fontsize=8, color="0.25",
+        )  # fmt: skip
+        box = text.get_window_extent()
+        for move in _places(box.width / pixel, box.height / pixel):
+            moved = box.extents + pixel * np.tile(move, 2)
+            covers = (moved[:2] < taken[:, 2:]).all(axis=1) & (taken[:, :2] < moved[2:]).all(axis=1)
+            if not covers.any() and (moved[:2] >= frame[:2]).all() and (moved[2:] <= frame[2:]).all():
+                text.xyann = move
+                taken = np.vstack([taken, moved])
                 written += 1
                 break
+        else:
             text.remove()
 
 
-def _places() -> Iterator[tuple[tuple[float, float], str, str]]:
-    """Where a label may stand beside its point: offset in points, and how it is aligned."""
-    yield (5, 0), "left", "center"
-    yield (-5, 0), "right", "center"
-    yield (0, 4.5), "center", "bottom"
-    yield (0, -4.5), "center", "top"
-
-
-def _overlap(a: Sequence[float], b: Sequence[float]) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+def _places(width: float, height: float) -> tuple[tuple[float, float], ...]:
+    """Where the middle of a label may stand beside its point, in points: right, left, above, below."""
+    aside, up = width / 2 + 5, height / 2 + 4
+    return (aside, 0), (-aside, 0), (0, up), (0, -up)

@@ -18,8 +18,8 @@ class Scaling(NamedTuple):
     """Points of a classical scaling to two dimensions, and how much of the distances they hold.
 
     The shares are of the sum of all absolute eigenvalues, from 0 to 1; NaN where all distances are zero.
-    `negative` is the share of the negative ones: what no points in any space can show (up to rounding, 0 for
-    Euclidean distances).
+    `negative` is the share of the negative ones: what no points in any space can show; 0 for Euclidean
+    distances, as what is not above rounding does not count.
     """
 
     points: Array  # (head, 2), centred; an axis whose eigenvalue is not above rounding is 0
@@ -65,7 +65,7 @@ def classical_scaling(distances: Array) -> Scaling:
             upward = 1 if vector[np.abs(vector).argmax()] > 0 else -1
             points[:, axis] = upward * np.sqrt(value) * vector
             explained[axis] = float(value / total)
-    negative = float(-values[values < 0].sum() / total) if total else np.nan
+    negative = float(np.abs(values[values < -rounding]).sum() / total) if total else np.nan
     return Scaling(points, (explained[0], explained[1]), negative)
 
 

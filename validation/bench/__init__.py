@@ -1,7 +1,15 @@
 """Warmed, interleaved timings of the fast path: agreement first, the machine stamped, losses shown."""
 
 from validation.bench.forward import forward_ratios
-from validation.bench.machine import blas_threads, busy, load_average, machine
+from validation.bench.machine import (
+    blas_threads,
+    busy,
+    equal_threads,
+    load_average,
+    machine,
+    thread_counts,
+    unequal,
+)
 from validation.bench.readme import check_marks, write_readme
 from validation.bench.run import QUICK, SECTIONS, WHOLE, Sizes, read_sections, run_bench
 from validation.bench.timing import Paired, Timings, growth_exponent, in_turns, paired
@@ -16,6 +24,7 @@ __all__ = [
     "blas_threads",
     "busy",
     "check_marks",
+    "equal_threads",
     "forward_ratios",
     "growth_exponent",
     "in_turns",
@@ -24,5 +33,7 @@ __all__ = [
     "paired",
     "read_sections",
     "run_bench",
+    "thread_counts",
+    "unequal",
     "write_readme",
 ]

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from oracle._checks import Unavailable
 
 __all__ = ["ask", "first_calls", "resident_growth"]
@@ -42,8 +44,10 @@ def resident_growth(n_heads: int, n_tokens: int, d_head: int) -> dict[str, Any]:
 
     The inputs stand before the call. On Linux the peak is reset after the warm-up, so that a high mark that
     compiling left behind hides nothing; elsewhere the process's high mark is taken as it is ("reset" false).
+    "complaint" says what differs from the oracle, if anything does.
     """
     import fastpath
+    from validation.bench.agreement import shares_complaint
     from validation.bench.inputs import draw_pairs
 
     small = draw_pairs(n_heads, min(n_tokens, 256), d_head)
@@ -52,33 +56,45 @@ def resident_growth(n_heads: int, n_tokens: int, d_head: int) -> dict[str, Any]:
     reset = _reset_peak()
     before = _peak()
     start = time.perf_counter()
-    fastpath.sink_share_from_query_key(*inputs)
-    return {"bytes": _peak() - before, "reset": reset, "seconds": time.perf_counter() - start}
+    shares = fastpath.sink_share_from_query_key(*inputs)
+    found = {"bytes": _peak() - before, "reset": reset, "seconds": time.perf_counter() - start}
+    return {**found, "complaint": shares_complaint(shares, inputs, causal=False)}
 
 
 def first_calls(n_heads: int, n_tokens: int, d_head: int) -> dict[str, Any]:
-    """Seconds of `import fastpath`, and of the first and the second call of three functions."""
+    """Seconds of `import fastpath`, and of the first and the second call of three functions.
+
+    "complaint" says what differs from the oracle, if anything does.
+    """
     start = time.perf_counter()
     import fastpath
 
     imported = time.perf_counter() - start
+    from validation.bench.agreement import rows_complaint, shares_complaint
     from validation.bench.inputs import draw_pairs, draw_rows
 
-    attention, sinks, norms = draw_rows((n_heads, n_tokens, n_tokens))
+    rows = draw_rows((n_heads, n_tokens, n_tokens))
     pairs = draw_pairs(n_heads, n_tokens, d_head)
     calls: dict[str, Callable[[], Any]] = {
-        "row_measures": lambda: fastpath.row_measures(attention, sinks, norms),
-        "with entropies": lambda: fastpath.row_measures(attention, sinks, norms, entropies=True),
+        "row_measures": lambda: fastpath.row_measures(*rows),
+        "with entropies": lambda: fastpath.row_measures(*rows, entropies=True),
         "from query and key": lambda: fastpath.sink_share_from_query_key(*pairs),
     }
-    found: dict[str, Any] = {"import": imported}
+    seconds: dict[str, list[float]] = {}
+    said = []
     for name, call in calls.items():
-        found[name] = []
+        seconds[name] = []
         for _ in range(2):
             start = time.perf_counter()
-            call()
-            found[name].append(time.perf_counter() - start)
-    return found
+            result = call()
+            seconds[name].append(time.perf_counter() - start)
+        complaint = (
+            shares_complaint(result, pairs, causal=False)
+            if isinstance(result, np.ndarray)
+            else rows_complaint(result, rows)
+        )
+        said += [f"{name}: {complaint}"] if complaint else []
+    return {"import": imported, "seconds": seconds, "complaint": "; ".join(said)}
 
 
 def _reset_peak() -> bool:

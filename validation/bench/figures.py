@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import fastpath
+from validation.bench.agreement import rows_complaint, shares_complaint
 from validation.bench.child import ask
 from validation.bench.goals import find_goal, judge
 from validation.bench.inputs import draw_pairs, draw_rows
 from validation.bench.timing import growth_exponent, in_turns, peak_bytes
 from validation.progress import Progress, silent
-from validation.report.document import Column, Table
+from validation.report.document import Check, Column, Table
 
 __all__ = ["first_use", "growth", "resident_memory"]
 
 _MIB = 2**20
+_LARGEST = 3  # sizes that an exponent is judged by
 
 Call = Callable[[], Any]
+
+
+class _Sized(NamedTuple):
+    """A call of one size, and what is wrong with its result, in words."""
+
+    call: Call
+    complaint: Callable[[Any], str]
 
 
 def growth(
@@ -34,27 +43,28 @@ def growth(
     budget: float = 20.0,
     judged: bool = True,
     pause: float = 0.0,
-) -> tuple[Table, Table, Table]:
-    """Time and memory over T, time over heads, and their growth exponents.
+) -> tuple[Table | Check, ...]:
+    """Time and memory over T, time over heads, and their growth exponents; each size agrees first.
 
     `streaming` and `causal` are (head, d_head); rows have as many heads as `streaming`. Heads grow at
     the middle length.
     """
     middle = sorted(lengths)[len(lengths) // 2]
-    kinds: dict[str, Callable[[int], Call]] = {
+    kinds: dict[str, Callable[[int], _Sized]] = {
         "rows": lambda size: _rows(streaming[0], size),
         "streaming": lambda size: _streaming(streaming[0], size, streaming[1], False),
         "causal": lambda size: _streaming(causal[0], size, causal[1], True),
     }
-    at_middle: dict[str, Callable[[int], Call]] = {
+    at_middle: dict[str, Callable[[int], _Sized]] = {
         "rows": lambda count: _rows(count, middle),
         "streaming": lambda count: _streaming(count, middle, streaming[1], False),
     }
+    wrong: list[str] = []
     times: list[tuple[str, list[float]]] = []
     memory: list[tuple[str, list[float]]] = []
     for place, (name, make) in enumerate(kinds.items()):
         progress(f"growth with T: {name}", place, len(kinds) + 1)
-        calls = {str(size): make(size) for size in lengths}
+        calls = _agreed(name, make, lengths, wrong)
         times.append((f"{name} time in T", _medians(calls, rounds, budget / 4, pause)))
         if name != "rows":
             memory.append((f"{name} memory in T", [peak_bytes(call) / _MIB for call in calls.values()]))
@@ -63,7 +73,7 @@ def growth(
     over_heads = [
         (
             f"{name} time in heads",
-            _medians({str(count): make(count) for count in heads}, rounds, budget / 8, pause),
+            _medians(_agreed(name, make, heads, wrong), rounds, budget / 8, pause),
         )
         for name, make in at_middle.items()
     ]
@@ -77,20 +87,25 @@ def growth(
         Column("value", "exponent", ".2f"),
         Column("goal", "goal"),
         Column("verdict", ""),
+        Column("all_sizes", "all sizes", ".2f"),
     )
     about = (
-        f"least squares over the logarithms of all sizes below; {streaming[0]} heads of {streaming[1]}, "
-        f"causal {causal[0]} of {causal[1]}",
+        "exponent: least squares over the logarithms of the three largest sizes below, which fixed costs "
+        "hide least; all sizes: over all of them",
+        f"{streaming[0]} heads of {streaming[1]}, causal {causal[0]} of {causal[1]}",
         f"rows: shares and r of {streaming[0]} heads; small ones stand in the cache, large ones do not",
     )
     return (
         Table("growth", "Growth exponents of the fast path", columns, tuple(rows), about),
         _sizes("over_T", "T", lengths, (*((n, [v * 1e3 for v in vs]) for n, vs in times), *memory)),
         _sizes("over_heads", "heads", heads, [(n, [v * 1e3 for v in vs]) for n, vs in over_heads]),
+        _agreement("growth", wrong),
     )
 
 
-def resident_memory(sizes: tuple[int, int, int], progress: Progress = silent, judged: bool = True) -> Table:
+def resident_memory(
+    sizes: tuple[int, int, int], progress: Progress = silent, judged: bool = True
+) -> tuple[Table, Check]:
     """Growth of peak resident memory in one streaming call of `sizes` (head, token, d_head)."""
     progress(f"memory at T = {sizes[1]}, in a process of its own", 0, 1)
     found = ask("growth", *sizes)
@@ -106,7 +121,7 @@ def resident_memory(sizes: tuple[int, int, int], progress: Progress = silent, ju
     )
     n_heads, n_tokens, _ = sizes
     what = f"streaming, {n_heads} heads, T = {n_tokens}"
-    verdict = judge(goal, mib if judged else None) if goal else ""
+    verdict = judge(goal, mib, judged) if goal else ""
     rows = (
         (what, mib, goal.words if goal else "", verdict, found["seconds"]),
         ("its rows, float32, would take", n_heads * n_tokens**2 * 4 / _MIB, "", "", None),
@@ -117,10 +132,11 @@ def resident_memory(sizes: tuple[int, int, int], progress: Progress = silent, ju
         else "the process's high mark, which compiling may have raised before"
     )
     notes = (f"growth of peak resident memory, inputs and a warm-up call at T = 256 before it; {how}",)
-    return Table("resident", "Resident memory of streaming", columns, rows, notes)
+    table = Table("resident", "Resident memory of streaming", columns, rows, notes)
+    return table, _agreement("memory", [found["complaint"]])
 
 
-def first_use(sizes: tuple[int, int, int], progress: Progress = silent) -> Table:
+def first_use(sizes: tuple[int, int, int], progress: Progress = silent) -> tuple[Table, Check]:
     """Seconds of the first call with nothing compiled, of the first call of a later process, and of a second.
 
     Two fresh processes share a folder for compiled code that was empty before.
@@ -137,27 +153,46 @@ def first_use(sizes: tuple[int, int, int], progress: Progress = silent) -> Table
         Column("loading", "first in a process s", ".2f"),
         Column("warm", "then s", ".4f"),
     )
-    rows = [
-        (name, found[0][name][0], found[1][name][0], found[1][name][1])
-        for name in found[0]
-        if name != "import"
-    ]
+    rows = [(name, first, *found[1]["seconds"][name]) for name, (first, _) in found[0]["seconds"].items()]
     rows.insert(0, ("import fastpath", found[0]["import"], found[1]["import"], None))
     notes = (
         "first ever: a fresh process, an empty NUMBA_CACHE_DIR; then a second one that finds what was kept",
         f"{sizes[0]} heads, {sizes[1]} tokens",
     )
-    return Table("first_use", "Compile time, apart", columns, tuple(rows), notes)
+    table = Table("first_use", "Compile time, apart", columns, tuple(rows), notes)
+    return table, _agreement("first-use", [run["complaint"] for run in found])
 
 
-def _rows(n_heads: int, size: int) -> Call:
-    attention, sinks, norms = draw_rows((n_heads, size, size))
-    return lambda: fastpath.row_measures(attention, sinks, norms)
+def _agreement(what: str, complaints: Sequence[str]) -> Check:
+    wrong = [complaint for complaint in complaints if complaint]
+    expected = "every result within its bound of the float64 oracle, on the last rows of each head"
+    return Check(f"agreement.{what}", expected, "; ".join(wrong) or "all within", not wrong)
 
 
-def _streaming(n_heads: int, size: int, d_head: int, causal: bool) -> Call:
-    query, key, norm, sinks = draw_pairs(n_heads, size, d_head, first_only=causal)
-    return lambda: fastpath.sink_share_from_query_key(query, key, norm, sinks, causal=causal)
+def _rows(n_heads: int, size: int) -> _Sized:
+    inputs = draw_rows((n_heads, size, size))
+    return _Sized(lambda: fastpath.row_measures(*inputs), lambda found: rows_complaint(found, inputs))
+
+
+def _streaming(n_heads: int, size: int, d_head: int, causal: bool) -> _Sized:
+    pairs = draw_pairs(n_heads, size, d_head, first_only=causal)
+    return _Sized(
+        lambda: fastpath.sink_share_from_query_key(*pairs, causal=causal),
+        lambda found: shares_complaint(found, pairs, causal),
+    )
+
+
+def _agreed(
+    name: str, make: Callable[[int], _Sized], sizes: Sequence[int], wrong: list[str]
+) -> dict[str, Call]:
+    """The calls by size; what does not agree is added to `wrong`, with its size."""
+    calls = {}
+    for size in sizes:
+        call, complaint = make(size)
+        if said := complaint(call()):
+            wrong.append(f"{name} at {size}: {said}")
+        calls[str(size)] = call
+    return calls
 
 
 def _medians(calls: dict[str, Call], rounds: int, budget: float, pause: float) -> list[float]:
@@ -166,9 +201,11 @@ def _medians(calls: dict[str, Call], rounds: int, budget: float, pause: float) -
 
 
 def _exponent(what: str, sizes: Sequence[int], values: Sequence[float], judged: bool) -> tuple[Any, ...]:
-    goal, exponent = find_goal(what), growth_exponent(sizes, values)
-    verdict = judge(goal, exponent if judged else None) if goal else ""
-    return (what, exponent, goal.words if goal else "", verdict)
+    largest = sorted(range(len(sizes)), key=lambda place: sizes[place])[-_LARGEST:]
+    exponent = growth_exponent([sizes[place] for place in largest], [values[place] for place in largest])
+    goal = find_goal(what)
+    verdict = judge(goal, exponent, judged) if goal else ""
+    return (what, exponent, goal.words if goal else "", verdict, growth_exponent(sizes, values))
 
 
 def _sizes(

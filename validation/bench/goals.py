@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["GOALS", "Goal", "find_goal", "judge"]
+__all__ = ["GOALS", "MET", "MISSED", "NOT_JUDGED", "NOT_RUN", "Goal", "find_goal", "judge"]
 
-MET, MISSED, NOT_RUN = "met", "missed", "not run"
+MET, MISSED, NOT_RUN, NOT_JUDGED = "met", "missed", "not run", "not judged"
 
 
 class Goal(NamedTuple):
@@ -54,9 +54,11 @@ def find_goal(case: str, peer: str = "itself") -> Goal | None:
     return next((goal for goal in GOALS if goal[:2] == (case, peer)), None)
 
 
-def judge(goal: Goal, value: float | None) -> str:
-    """One of "met", "missed", and "not run" where there is no value; a NaN is missed."""
+def judge(goal: Goal, value: float | None, judged: bool = True) -> str:
+    """One of "met", "missed", "not run" where there is no value, and "not judged"; a NaN is missed."""
     if value is None:
         return NOT_RUN
+    if not judged:
+        return NOT_JUDGED
     held = value >= goal.limit if goal.direction == "at least" else value <= goal.limit
     return MET if held else MISSED

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-__all__ = ["blas_threads", "busy", "load_average", "machine"]
+from validation import peers
+from validation.provenance import usable_cpus
+
+__all__ = ["blas_threads", "busy", "equal_threads", "load_average", "machine", "thread_counts", "unequal"]
 
 
 def machine() -> dict[str, Any]:
@@ -26,10 +30,8 @@ def machine() -> dict[str, Any]:
             versions[name] = "absent"
     return {
         "processor": _processor(),
-        "cpus": os.cpu_count(),
-        "blas_threads": blas_threads(),
-        "numba_threads": _threads_of("numba"),
-        "torch_threads": _threads_of("torch"),
+        "cpus": usable_cpus(),
+        **{f"{name}_threads": count for name, count in thread_counts().items()},
         "load_average": load_average(),
         "python": platform.python_version(),
         "blas": f"{blas.get('name')} {blas.get('version')}",
@@ -42,7 +44,44 @@ def blas_threads() -> int:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         if os.environ.get(name, "").isdigit():
             return max(1, int(os.environ[name]))
-    return os.cpu_count() or 1
+    return usable_cpus()
+
+
+@contextmanager
+def equal_threads() -> Iterator[None]:
+    """Give Numba and torch as many threads as BLAS has, and set back what was there before.
+
+    Numba's pool is started first: on OpenMP its start sets the count of every library in the process.
+    """
+    import numba
+
+    count = blas_threads()
+    before = numba.get_num_threads()  # starts nothing
+    with peers.torch_threads(count):
+        _start_pool()
+        numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+        try:
+            with peers.torch_threads(count):
+                yield
+        finally:
+            numba.set_num_threads(before)
+
+
+def thread_counts() -> dict[str, int | str]:
+    """Threads of BLAS, of Numba and of torch as they are at this moment, or "not loaded"."""
+    return {"blas": blas_threads(), "numba": _threads_of("numba"), "torch": _threads_of("torch")}
+
+
+def unequal(counts: dict[str, int | str]) -> str:
+    """What is wrong with thread counts that differ, in words; nothing where those that are there agree."""
+    numbers = {count for count in counts.values() if isinstance(count, int)}
+    if len(numbers) < 2:
+        return ""
+    named = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return (
+        f"The thread counts differ ({named}): who has more is favoured. "
+        "Set OMP_NUM_THREADS and NUMBA_NUM_THREADS to one number."
+    )
 
 
 def load_average() -> list[float]:
@@ -63,6 +102,13 @@ def busy(before: Sequence[float], after: Sequence[float], cpus: int) -> str:
         f"The machine was busy (load {started:.1f} before, {ended:.1f} after, on {cpus} CPUs): its "
         "timings and exponents, and the goals they meet or miss, say little."
     )
+
+
+def _start_pool() -> None:
+    """The smallest compiled parallel call."""
+    from validation.bench.limits import read_only
+
+    read_only(np.zeros((1, 1), np.float32))
 
 
 def _threads_of(name: str) -> int | str:

@@ -29,8 +29,9 @@ def check_marks(path: str | os.PathLike[str]) -> None:
 def write_readme(document: Document, path: str | os.PathLike[str]) -> None:
     """Put the table of `document` between the marks of the file at `path`; nothing else in it changes.
 
-    A run with a failed check is not published. Raises InputError then, if the file cannot be read or
-    written, and if it does not hold each mark once, in their order.
+    A run with a failed check, or one that left something out, is not published. Raises
+    InputError then, if the file cannot be read or written, and if it does not hold each mark once, in their
+    order.
     """
     if document.failed:
         reject(
@@ -38,6 +39,13 @@ def write_readme(document: Document, path: str | os.PathLike[str]) -> None:
             expected="a run whose checks all held",
             found=", ".join(check.key for check in document.failed),
             todo="Mend what disagrees first.",
+        )
+    if document.not_run:
+        reject(
+            "--readme",
+            expected="a run of everything",
+            found="; ".join(note.text for note in document.not_run),
+            todo='Install what is missing: pip install "sinkscope[reference]".',
         )
     target = Path(path)
     changed = replace_between(_read(target), markdown(document), target.name)

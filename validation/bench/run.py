@@ -10,7 +10,7 @@ from oracle.model import Model
 from validation import peers
 from validation.bench.case import Case, run_case, sound
 from validation.bench.goals import MET, MISSED, NOT_RUN
-from validation.bench.machine import blas_threads
+from validation.bench.machine import equal_threads, thread_counts, unequal
 from validation.progress import Progress, silent
 from validation.report.document import Check, Note, Part, Table
 
@@ -88,7 +88,9 @@ def run_bench(
     missing = peers.torch_missing()
     if missing and {"rows", "streaming"} & set(wanted):
         parts.append(Note("not_run", f"NOT RUN: {missing}"))
-    with peers.torch_threads(blas_threads()):
+    with equal_threads():
+        if differ := unequal(thread_counts()):
+            parts.append(Note("threads", differ))
         for name in wanted:
             parts.append(Note("section", _TITLES[name]))
             try:
@@ -170,9 +172,9 @@ def _run(
         )
         return _cases(makers, sizes, progress)
     if name == "memory":
-        return [figures.resident_memory(sizes.memory, progress, sizes.judged)]
+        return figures.resident_memory(sizes.memory, progress, sizes.judged)
     if name == "compile":
-        return [figures.first_use(sizes.first, progress)]
+        return figures.first_use(sizes.first, progress)
     return figures.growth(
         sizes.lengths,
         sizes.heads,

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 import fastpath
 import oracle
 from validation import peers
-from validation.bench.case import FLOAT32_PEER, Bound, Case, Contender
-from validation.bench.inputs import Pairs, draw_pairs
+from validation.bench.case import FLOAT32_PEER, Case, Contender
+from validation.bench.inputs import draw_pairs
 from validation.bench.limits import bare_products
+from validation.registry import bound_for, largest_score
 
 __all__ = ["streaming_case"]
 
@@ -23,10 +24,9 @@ def streaming_case(
     sizes: tuple[int, int, int], causal: bool, missing: str | None, judged: bool = True
 ) -> Case:
     """Value-norm shares of `sizes` (head, token, d_head); the error allowed grows with the largest score."""
-    pairs = draw_pairs(*sizes, first_only=causal)
-    query, key, norm, sinks = pairs
-    largest = _largest_score(pairs)
-    ours = {"share": Bound(1e-6 + 2 * float(np.finfo(np.float32).eps) * largest)}
+    query, key, norm, sinks = draw_pairs(*sizes, first_only=causal)
+    largest = largest_score(query, key)
+    ours = {"share": bound_for("share", query.dtype, key.shape[-2], score=largest)}
 
     def by_oracle() -> Array:
         return np.concatenate(
@@ -69,9 +69,3 @@ def streaming_case(
         ),
         judged,
     )
-
-
-def _largest_score(pairs: Pairs) -> float:
-    """The largest |q·k| / sqrt(d_head), a head at a time."""
-    peaks = [np.abs(query @ key.T).max() for query, key in zip(pairs.query, pairs.key, strict=True)]
-    return float(max(peaks) / np.sqrt(pairs.query.shape[-1]))

@@ -19,6 +19,7 @@ from validation.cli.options import (
     Sink,
     Text,
     Truncate,
+    VerifySeed,
 )
 from validation.running import calm_threads, run
 
@@ -78,8 +79,9 @@ def audit(
             help="Let the oracle compute the distances of K random pairs of heads again, and check them.",
         ),
     ] = None,
+    verify_seed: VerifySeed = None,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Draws the halves of the texts, and what is verified.")
+        int, typer.Option("--seed", metavar="N", min=0, help="Draws the halves of the texts.")
     ] = 0,
     save: Annotated[
         str | None,
@@ -122,6 +124,7 @@ def audit(
                 truncate=truncate,
                 engine=engine,
                 verify=verify,
+                verify_seed=verify_seed,
                 seed=seed,
                 save=save,
                 progress=tell,
@@ -150,6 +153,7 @@ def audit(
             cluster=cluster,
             engine=engine,
             verify=verify,
+            verify_seed=verify_seed,
             seed=seed,
             save=save,
             progress=tell,

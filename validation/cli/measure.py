@@ -20,6 +20,7 @@ from validation.cli.options import (
     Text,
     Truncate,
     Verify,
+    VerifySeed,
 )
 from validation.running import calm_threads, run
 
@@ -54,6 +55,7 @@ def measure(
     truncate: Truncate = False,
     engine: Engine = "fastpath",
     verify: Verify = None,
+    verify_seed: VerifySeed = None,
     encoding: MaybeEncoding = None,
     json: Json = None,
 ) -> int:
@@ -80,6 +82,7 @@ def measure(
                 truncate=truncate,
                 engine=engine,
                 verify=verify,
+                verify_seed=verify_seed,
                 progress=tell,
             ),
             commands.inputs(name, file),
@@ -102,6 +105,7 @@ def measure(
             layout=layout,
             engine=engine,
             verify=verify,
+            verify_seed=verify_seed,
             progress=tell,
         ),
         [attention],

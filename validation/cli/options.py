@@ -21,6 +21,7 @@ __all__ = [
     "Text",
     "Truncate",
     "Verify",
+    "VerifySeed",
 ]
 
 Model = Annotated[str, typer.Option("--model", metavar="NAME|DIR", help="A bundled name or a directory.")]
@@ -79,4 +80,8 @@ Truncate = Annotated[
 Verify = Annotated[
     int | None,
     typer.Option("--verify", metavar="K", help="Let the oracle compute K random rows again, and check them."),
+]
+VerifySeed = Annotated[
+    int | None,
+    typer.Option("--verify-seed", metavar="SEED", min=0, help="Draw the rows of an earlier --verify again."),
 ]
