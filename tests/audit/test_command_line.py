@@ -97,6 +97,18 @@ def test_the_distances_are_saved(call, rows, tmp_path):
     assert "2 texts, T 7, 12 rows of each of 8 heads" in about["rows"]
 
 
+def test_figures_are_drawn(call, rows, tmp_path):
+    code, shown, _ = call("--attention", rows(), *LAYOUT, "--figures", tmp_path / "new" / "figures")
+    assert code == 0
+    assert "Figures in figures: map-jsd.png, flips.png." in " ".join(shown.split())
+    assert "Clusters by JSD" in shown
+    assert {path.name for path in (tmp_path / "new" / "figures").iterdir()} == {"map-jsd.png", "flips.png"}
+    options = ("--cluster", "l1", "--figures", tmp_path, "--figure-format", "svg")
+    assert call("--attention", rows(), *LAYOUT, *options)[0] == 0
+    assert "rows.npz, 2 texts, sink set position 0" in (tmp_path / "flips.svg").read_text()
+    assert (tmp_path / "map-l1.svg").exists()
+
+
 def test_verified_pairs_are_a_check(call, rows):
     code, shown, _ = call("--attention", rows(), *LAYOUT, "--verify", "3")
     assert code == 0
@@ -171,6 +183,10 @@ def test_without_scipy_clusters_are_not_run_and_nothing_else_is(call, rows, monk
         (("--attention", "rows.npz", *LAYOUT, "--cluster", "kl"), "cluster: expected names from cosine"),
         (("--attention", "rows.npz", *LAYOUT, "--save", "no/d.npz"), "--save: expected a file"),
         (("--attention", "rows.npz", *LAYOUT, "--save", "rows.npz"), "a file that is read"),
+        (("--attention", "rows.npz", *LAYOUT, "--figures", "rows.npz"), "--figures: expected a folder"),
+        (("--attention", "rows.npz", *LAYOUT, "--figures", "rows.npz/a"), "--figures: expected a folder"),
+        (("--figures", "f", "--figure-format", "gif"), "format: expected png or svg"),
+        (("--figure-format", "svg"), "--figure-format: expected --figures beside it"),
         (("--text", "a", "--file", "b"), "--text and --file: expected one of the two"),
     ],
 )

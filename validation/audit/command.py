@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from os import PathLike
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from validation.audit.auditing import Audit, audit, audit_arrays
+from validation.audit.figure_files import check_figures, draw_figures
 from validation.audit.passages import load_passages
-from validation.audit.saving import save_distances
+from validation.audit.saving import check_save, save_distances
 from validation.command_parts import Texts, describe_rows, document, here, load, read_rows
 from validation.progress import Progress
 from validation.report.as_json import as_data
 from validation.report.document import Document, Note
 from validation.report.live import announce_compiling
 
-__all__ = ["audit_file", "audit_texts", "bundled_passages"]
+__all__ = ["Wanted", "audit_file", "audit_texts", "bundled_passages"]
+
+
+class Wanted(NamedTuple):
+    """Files to write beside the report: the distances as .npz, and figures of a format into a folder."""
+
+    save: str | None = None
+    figures: str | None = None
+    format: str = "png"
+
+    def check(self, inputs: Iterable[str | PathLike[str]]) -> None:
+        """Refuse what could not be written, before any work; `inputs` are never replaced."""
+        if self.save is not None:
+            check_save(self.save, inputs)
+        if self.figures is not None:
+            check_figures(self.figures, self.format)
 
 
 def bundled_passages() -> Texts:
@@ -36,10 +53,10 @@ def audit_texts(
     verify: int | None,
     verify_seed: int | None,
     seed: int,
-    save: str | None,
+    wanted: Wanted,
     progress: Progress,
 ) -> Document:
-    """Audit a model on texts; `save` names the .npz file for the distances."""
+    """Audit a model on texts; `wanted` names the files to write."""
     model = load(model_name, progress)
     found = audit(
         model,
@@ -58,7 +75,7 @@ def audit_texts(
     )
     stated = _stated(sink, layers, "from the scores", engine, seed)
     made = document("audit", model, texts, found.parts, truncate=truncate, **stated)
-    return _finish(made, found, save)
+    return _finish(made, found, wanted, model.name)
 
 
 def audit_file(
@@ -74,7 +91,7 @@ def audit_file(
     verify: int | None,
     verify_seed: int | None,
     seed: int,
-    save: str | None,
+    wanted: Wanted,
     progress: Progress,
 ) -> Document:
     """Audit attention rows that the caller has; no model and no other library is loaded."""
@@ -97,7 +114,7 @@ def audit_file(
     stated = _stated(sink, layers, zeros, engine, seed)
     T = [part.values for part in found.parts if isinstance(part, Note) and part.key == "T"]
     about = {**describe_rows(path, arrays), "T": list(T[0]), **stated, **here()}
-    return _finish(Document("audit", about, found.parts), found, save)
+    return _finish(Document("audit", about, found.parts), found, wanted, PurePath(path).name)
 
 
 def _stated(sink: str, layers: str | None, zeros: str, engine: str, seed: int) -> dict[str, Any]:
@@ -113,11 +130,15 @@ def _stated(sink: str, layers: str | None, zeros: str, engine: str, seed: int) -
     }
 
 
-def _finish(made: Document, found: Audit, save: str | None) -> Document:
+def _finish(made: Document, found: Audit, wanted: Wanted, subject: str) -> Document:
     """`made` with the files written that were asked for, and a note on each."""
-    if save is None:
-        return made
-    about: Mapping[str, Any] = as_data(made)["provenance"]
-    save_distances(found.distances, save, {**about, "rows": found.context.words})
-    note = Note("saved", f"The distances between heads are in {PurePath(save).name}.")
-    return Document(made.command, made.provenance, (*made.parts, note))
+    notes = []
+    if wanted.save is not None:
+        about: Mapping[str, Any] = as_data(made)["provenance"]
+        save_distances(found.distances, wanted.save, {**about, "rows": found.context.words})
+        notes.append(Note("saved", f"The distances between heads are in {PurePath(wanted.save).name}."))
+    if wanted.figures is not None:
+        drawn = draw_figures(found, wanted.figures, subject, wanted.format)
+        names = ", ".join(path.name for path in drawn)
+        notes.append(Note("figures", f"Figures in {PurePath(wanted.figures).name}: {names}."))
+    return Document(made.command, made.provenance, (*made.parts, *notes))

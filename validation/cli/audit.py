@@ -31,6 +31,7 @@ __all__: list[str] = []
         "sinkscope audit",
         "sinkscope audit --model path/to/model --file my_texts.txt --json audit.json",
         "sinkscope audit --layers 0-2 --verify 100 --save distances.npz",
+        "sinkscope audit --cluster jsd,clark2019 --figures figures",
         "sinkscope audit --attention rows.npz --sink 0",
         "sinkscope audit --attention rows.npz --sink first --zeros replace:1e-6",
     )
@@ -87,6 +88,17 @@ def audit(
         str | None,
         typer.Option("--save", metavar="FILE", help="Write the distances between heads there, as .npz."),
     ] = None,
+    figures: Annotated[
+        str | None,
+        typer.Option(
+            "--figures",
+            metavar="DIR",
+            help="Draw the flips, and a map of the heads for each metric of --cluster (else jsd), into DIR.",
+        ),
+    ] = None,
+    figure_format: Annotated[
+        str | None, typer.Option("--figure-format", metavar="NAME", help="png or svg.  [default: png]")
+    ] = None,
     encoding: MaybeEncoding = None,
     json: Json = None,
 ) -> int:
@@ -99,10 +111,14 @@ def audit(
     """
     from validation import commands
     from validation.audit import command
-    from validation.audit.saving import check_save
     from validation.table import MIN_CONTENT_KEYS
 
     calm_threads()
+    if figure_format is not None and figures is None:
+        commands.refuse_alone("--figure-format", "--figures")
+    wanted = command.Wanted(save, figures, figure_format or "png")
+    if figures is not None and cluster is None:
+        cluster = "jsd"
     least = MIN_CONTENT_KEYS if min_content_keys is None else min_content_keys
     if attention is None:
         for option, value in {"--layout": layout, "--zeros": zeros}.items():
@@ -110,8 +126,7 @@ def audit(
                 commands.refuse_alone(option, "--attention")
         name = commands.DEFAULT_MODEL if model is None else model
         read = commands.inputs(name, file)
-        if save is not None:
-            check_save(save, [*read, *filter(None, [json])])
+        wanted.check([*read, *filter(None, [json])])
         return run(
             json,
             lambda tell: command.audit_texts(
@@ -126,7 +141,7 @@ def audit(
                 verify=verify,
                 verify_seed=verify_seed,
                 seed=seed,
-                save=save,
+                wanted=wanted,
                 progress=tell,
             ),
             read,
@@ -139,8 +154,7 @@ def audit(
         "--encoding": encoding,
     }
     refuse_beside("--attention", beside)
-    if save is not None:
-        check_save(save, [attention, *filter(None, [json])])
+    wanted.check([attention, *filter(None, [json])])
     return run(
         json,
         lambda tell: command.audit_file(
@@ -155,7 +169,7 @@ def audit(
             verify=verify,
             verify_seed=verify_seed,
             seed=seed,
-            save=save,
+            wanted=wanted,
             progress=tell,
         ),
         [attention],
