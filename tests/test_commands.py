@@ -10,7 +10,7 @@ import pytest
 from oracle import InputError, Unavailable
 from validation import commands
 from validation.bench import QUICK, SECTIONS, WHOLE
-from validation.commands import Texts, choose_texts, exit_code, read_lengths
+from validation.command_parts import Texts, choose_texts, exit_code, load, read_lengths
 from validation.progress import silent
 from validation.report.document import Check, Column, Note, Table
 from validation.report.live import announce_compiling
@@ -218,7 +218,7 @@ def test_removing_says_what_happened(monkeypatch, found, said):
 def test_a_load_without_a_terminal_leaves_its_line_to_the_loader(monkeypatch):
     seen = []
     monkeypatch.setattr("oracle.loading.load_model", lambda name, progress: seen.append((name, progress)))
-    commands.load("some", silent)
+    load("some", silent)
     assert seen == [("some", None)]
 
 

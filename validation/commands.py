@@ -17,10 +17,8 @@ from validation.command_parts import (
     inputs,
     load,
     progress_lines,
-    read_lengths,
     read_rows,
     refuse_alone,
-    refuse_before,
     refuse_both,
 )
 from validation.progress import Progress
@@ -44,10 +42,6 @@ __all__ = [
     "list_models",
     "measure",
     "measure_file",
-    "read_lengths",
-    "refuse_alone",
-    "refuse_before",
-    "refuse_both",
     "remove",
     "validate",
 ]

@@ -38,11 +38,11 @@ def examples(*commands: str) -> str:
 
 def refuse_beside(chosen: str, given: Mapping[str, object]) -> None:
     """Refuse options that mean nothing beside `chosen`: those of `given` with a value."""
-    from validation import commands
+    from validation import command_parts
 
     for option, value in given.items():
         if value not in (None, False, []):
-            commands.refuse_both(chosen, option)
+            command_parts.refuse_both(chosen, option)
 
 
 def _version(wanted: bool) -> None:

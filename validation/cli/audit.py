@@ -109,13 +109,13 @@ def audit(
     model on texts, or of attention rows from a file (then no model is loaded). With neither --text nor
     --file the 20 bundled passages are taken.
     """
-    from validation import commands
+    from validation import command_parts
     from validation.audit import command
     from validation.table import MIN_CONTENT_KEYS
 
     calm_threads()
     if figure_format is not None and figures is None:
-        commands.refuse_alone("--figure-format", "--figures")
+        command_parts.refuse_alone("--figure-format", "--figures")
     wanted = command.Wanted(save, figures, figure_format or "png")
     if figures is not None and cluster is None:
         cluster = "jsd"
@@ -123,15 +123,15 @@ def audit(
     if attention is None:
         for option, value in {"--layout": layout, "--zeros": zeros}.items():
             if value is not None:
-                commands.refuse_alone(option, "--attention")
-        name = commands.DEFAULT_MODEL if model is None else model
-        read = commands.inputs(name, file)
+                command_parts.refuse_alone(option, "--attention")
+        name = command_parts.DEFAULT_MODEL if model is None else model
+        read = command_parts.inputs(name, file)
         wanted.check([*read, *filter(None, [json])])
         return run(
             json,
             lambda tell: command.audit_texts(
                 name,
-                commands.choose_texts(text, file, encoding or "utf-8", command.bundled_passages()),
+                command_parts.choose_texts(text, file, encoding or "utf-8", command.bundled_passages()),
                 sink=sink,
                 layers=layers,
                 min_content_keys=least,

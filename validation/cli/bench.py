@@ -53,9 +53,9 @@ def bench(
     Against NumPy, PyTorch and what this machine can do at most. Every result is compared with the oracle
     first; what disagrees is not timed, and the exit code is 1. A slow timing fails nothing.
     """
-    from validation import commands
+    from validation import command_parts, commands
 
-    lengths = None if tokens is None else commands.read_lengths(tokens)
+    lengths = None if tokens is None else command_parts.read_lengths(tokens)
     return run(
         json,
         lambda tell: commands.bench(model, lengths, tell, quick=quick, only=only, readme=readme),

@@ -64,12 +64,12 @@ def measure(
     Of a model on texts, or of attention rows from a file (then no model is loaded). With neither
     --text nor --file the 14 bundled sentences are measured.
     """
-    from validation import commands
+    from validation import command_parts, commands
 
     calm_threads()
     if attention is None:
         if layout is not None:
-            commands.refuse_alone("--layout", "--attention")
+            command_parts.refuse_alone("--layout", "--attention")
         name = commands.DEFAULT_MODEL if model is None else model
         return run(
             json,

@@ -27,11 +27,11 @@ def list_models(context: typer.Context, json: Json = None) -> int:
 
     A model is fetched at first use as well.
     """
-    from validation import commands
+    from validation import command_parts, commands
 
     if context.invoked_subcommand is not None:
         if json is not None:
-            commands.refuse_before("--json", context.invoked_subcommand)
+            command_parts.refuse_before("--json", context.invoked_subcommand)
         return 0
 
     return run(json, lambda _: commands.list_models())
