@@ -81,7 +81,7 @@ def _split(ratios: Array, shared: NDArray[np.bool_]) -> AitchisonSplit:
     content_sum = ratios[..., 1:].sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = content_sum / n_content
-        centre = (content_sum + ratios[..., 0]) / (n_content + has_sink)
+        centre = (content_sum + ratios[..., 0]) / (n_content + 1)
     total, content = (
         (np.where(there, offsets, 0) ** 2).sum(axis=-1)
         for there, offsets in (
@@ -89,7 +89,7 @@ def _split(ratios: Array, shared: NDArray[np.bool_]) -> AitchisonSplit:
             (shared[..., 1:], ratios[..., 1:] - mean[..., None]),
         )
     )
-    total = np.where(has_sink, total, content)
+    total = np.where(has_sink, total, content)  # n parts, not n+1
     sink = np.where(has_sink, (ratios[..., 0] - mean) ** 2 * n_content / (n_content + 1), 0)
     return AitchisonSplit(*(np.where(n_content == 0, np.nan, part) for part in (total, sink, content)))
 

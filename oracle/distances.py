@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 Array = NDArray[Any]
+
+_ELEMENTS = 2**16  # compared at once; temporaries of all heads would be written to memory and read again
 
 
 def row_distances(
@@ -105,10 +107,10 @@ def distance_sums(
     )
     for place, text in enumerate(texts):
         every = forms_of_text(text, {metric for metric, _ in pairs}, zeros, delta)
-        for head, later in _blocks(heads):
-            distances = distances_of(every.at(slice(head, head + 1)), every.at(later), pairs)
+        for head, others in _blocks(every.weights["keep"]):
+            distances = distances_of(every.at(slice(head, head + 1)), every.at(others), pairs)
             for pair in pairs:
-                _add(found.sums[pair][place], found.counts[pair][place], head, later, distances[pair])
+                _add(found.sums[pair][place], found.counts[pair][place], head, others, distances[pair])
     return found
 
 
@@ -174,8 +176,8 @@ def clark2019_distances(rows: Any, visible: Any = None, queries: Any = None) -> 
         with np.errstate(divide="ignore"):
             noise = np.where(present, 0.001 / present.sum(axis=-1, keepdims=True), 0)
         smooth = counted_rows(0.999 * weights + noise, text)
-        for head, later in _blocks(len(smooth)):
-            _add(sums, counts, head, later, jsd(smooth[head : head + 1], smooth[later]))
+        for head, others in _blocks(smooth):
+            _add(sums, counts, head, others, jsd(smooth[head : head + 1], smooth[others]))
     np.fill_diagonal(sums, 0)
     return np.where((counts == 0) & ~np.eye(len(sums), dtype=bool), np.nan, sums)
 
@@ -199,15 +201,22 @@ def _chosen_texts(texts: Any, count: int) -> Any:
     return chosen if is_mask else chosen.astype(np.int64)
 
 
-def _blocks(heads: int) -> Iterable[tuple[int, slice]]:
-    """Every head with those from itself on: each pair once."""
-    return ((head, slice(head, heads)) for head in range(heads))
+def _blocks(weights: Array) -> Iterator[tuple[int, slice]]:
+    """Every head of (head, query, part) with those from itself on, in blocks that stay in the cache."""
+    heads = len(weights)
+    at_once = max(1, _ELEMENTS * heads // max(1, weights.size))
+    for head in range(heads):
+        for start in range(head, heads, at_once):
+            yield head, slice(start, min(start + at_once, heads))
 
 
-def _add(sums: Array, counts: Array, head: int, later: slice, distances: Array) -> None:
+def _add(sums: Array, counts: Array, head: int, others: slice, distances: Array) -> None:
     """Add the row distances (other head, query) of one head to tables (head, head), on both sides."""
     defined = ~np.isnan(distances)
     total, rows = np.where(defined, distances, 0).sum(axis=-1), defined.sum(axis=-1)
     for table, values in ((sums, total), (counts, rows)):
-        table[head, later] += values
-        table[later.start + 1 :, head] += values[1:]
+        table[head, others] += values
+        if others.start == head:
+            table[head + 1 : others.stop, head] += values[1:]
+        else:
+            table[others, head] += values

@@ -72,7 +72,7 @@ def gaussian_flip_rate(first: Any, second: Any) -> NDArray[np.float64]:
     for anchor in range(len(rates)):
         rows = np.stack([np.delete(distances[anchor], anchor) for distances in pair])
         rows = rows[:, ~np.isnan(rows).any(axis=0)]
-        if rows.shape[1] < 2 or (np.ptp(rows, axis=1) == 0).any():
+        if not rows.size or (np.ptp(rows, axis=1) == 0).any():
             continue
         rows = rows / np.abs(rows).max(axis=1, keepdims=True)
         rows -= rows.mean(axis=1, keepdims=True)

@@ -88,7 +88,7 @@ def test_several_sinks_that_hardly_move_keep_their_digits(step):
     with mpmath.workdps(60):
         masses = [mpmath.fsum(mpmath.exp(mpmath.mpf(score)) for score in row[0, :2]) for row in (x, y)]
         wanted = float(mpmath.log(masses[0] / masses[1]) ** 2 * 3 / 4)
-    assert split.sink.item() == pytest.approx(wanted, rel=1e-14)
+    assert split.sink.item() == pytest.approx(wanted, rel=1e-14, abs=0)
     assert split.content.item() == 0
 
 
@@ -166,6 +166,16 @@ def test_a_key_that_is_not_visible_is_no_zero():
     no_sink = aitchison_split(*(row[:, 1:] / row[:, 1:].sum(-1, keepdims=True) for row in (x, y)), [0, 0, 0])
     rows = [row / row[:, 1:].sum(axis=-1, keepdims=True) for row in (x, y)]
     close(aitchison_split(*rows, FIRST, unseen), no_sink)
+
+
+@pytest.mark.parametrize("small", [5e-324, 1e-310, 1e-300, 1e-17])
+def test_the_smallest_weights_have_their_logarithm(small):
+    x, y = [[0.5, 0.25, 0.25]], [[small, 0.5, 0.5]]
+    gap = np.log(2) - (np.log(small) - np.log(0.5))
+    for pair in ((x, y), (y, x)):
+        split = aitchison_split(*pair, SINK)
+        assert split.sink.item() == pytest.approx(2 / 3 * gap**2, rel=1e-14)
+        assert split.content.item() == 0
 
 
 def test_x_and_y_broadcast():

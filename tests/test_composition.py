@@ -214,6 +214,20 @@ def test_content_far_below_the_sink_keeps_its_entropy():
     np.testing.assert_array_equal(split.binary, [0, 0])
 
 
+@pytest.mark.parametrize("depth", [30, 40, 300])
+def test_entropy_of_scores_next_to_nothing_keeps_its_relative_accuracy(depth):
+    # Sink and content in turn have next to no mass; a rounded one less it would lose all of it.
+    odds = mpmath.mpf(2) * mpmath.exp(-depth)
+    with mpmath.workdps(200):
+        shares = [1 / (1 + odds), odds / (1 + odds)]
+        wanted = -mpmath.fsum(share * mpmath.log(share) for share in shares)
+    for scores, sinks in (([0, -depth, -depth], [1, 0, 0]), ([0, -depth, -depth], [0, 1, 1])):
+        split = entropy_split_from_scores([scores], sinks)
+        assert split.binary.item() == pytest.approx(float(wanted), rel=64 * EPS, abs=0)
+        within = shares[1] * mpmath.log(2) if sinks[0] else 0
+        assert split.total.item() == pytest.approx(float(wanted + within), rel=64 * EPS, abs=0)
+
+
 def test_odd_rows_of_scores():
     seen = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 1]], bool)
     split = entropy_split_from_scores(np.zeros((3, 3)), SINK, seen)

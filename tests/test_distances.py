@@ -76,6 +76,16 @@ def test_the_ends_of_the_range(metric, far, unit):
         assert row_distances(x, [[0.5, 0.5, 0, 0]], none, metric).item() == pytest.approx(unit, rel=1e-15)
 
 
+@pytest.mark.parametrize("metric", ["cosine", "jsd", "root_jsd", "hellinger", "l1"])
+def test_rounding_does_not_leave_the_range(rng, metric):
+    far = {"jsd": np.log(2), "root_jsd": np.sqrt(np.log(2)), "l1": 2}.get(metric, 1)
+    x, y = random_rows(rng, 2, 500, 7)
+    x, y = np.concatenate([x, 0 * x], axis=-1), np.concatenate([0 * y, y], axis=-1)
+    found = row_distances(x, y, np.zeros(14, bool), metric)
+    assert (found <= far).all()
+    np.testing.assert_allclose(found, far, rtol=1e-15)
+
+
 @pytest.mark.parametrize(("metric", "convention"), PAIRS)
 def test_distances_are_symmetric_not_negative_and_blind_to_the_order_of_keys(rng, metric, convention):
     x, y = random_rows(rng, 2, 3, 5, 11)
@@ -238,6 +248,18 @@ def test_undefined_rows_leave_their_pairs_only(rng):
         np.testing.assert_array_equal(found.counts[metric, convention][0], 6 - lost, f"{metric} {convention}")
 
 
+@pytest.mark.parametrize("elements", [1, 100, 130])
+def test_the_size_of_a_block_changes_nothing(rng, monkeypatch, elements):
+    rows, sinks = random_rows(rng, 5, 6, 5), np.arange(5) == 0
+    wanted, smooth = distance_sums(rows, sinks), clark2019_distances(rows)
+    monkeypatch.setattr("oracle.distances._ELEMENTS", elements)
+    found = distance_sums(rows, sinks)
+    for pair in PAIRS:
+        np.testing.assert_array_equal(found.sums[pair], wanted.sums[pair])
+        np.testing.assert_array_equal(found.counts[pair], wanted.counts[pair])
+    np.testing.assert_array_equal(clark2019_distances(rows), smooth)
+
+
 def test_masks_queries_and_scores_for_each_text(rng):
     lengths = (6, 4)
     scores = [3 * rng.standard_normal((2, 2, length, length)) for length in lengths]
@@ -296,6 +318,18 @@ def test_one_text_may_be_an_array_a_list_of_one_or_plain_numbers(rng):
     torch = pytest.importorskip("torch", reason='tensors need pip install "sinkscope[reference]"')
     tensor = torch.tensor(rows)
     np.testing.assert_array_equal(head_distances([tensor, tensor], torch.tensor(sinks)), wanted)
+
+
+def test_a_nested_list_is_one_mask_for_all_texts(rng):
+    texts = [np.where(np.tri(2), rows, 0) for rows in random_rows(rng, 2, 3, 2, 2)]
+    texts = [rows / rows.sum(axis=-1, keepdims=True) for rows in texts]
+    wanted = distance_sums(texts, [1, 0], "jsd", visible=np.tri(2))
+    for visible in ([[1, 0], [1, 1]], [[[1, 0], [1, 1]]] * 2, [KeyRange.causal(2)] * 2, KeyRange.causal(2)):
+        found = distance_sums(texts, [[1, 0], [1, 0]], "jsd", visible=visible)
+        for pair, sums in found.sums.items():
+            np.testing.assert_array_equal(sums, wanted.sums[pair])
+            np.testing.assert_array_equal(found.counts[pair], wanted.counts[pair])
+    assert wanted.counts["jsd", "drop"][:, 0, 1].tolist() == [1, 1]
 
 
 def test_means_pool_the_rows_of_the_chosen_texts(rng):
@@ -508,6 +542,13 @@ def test_jsd_equals_scipys(rng, keys):
         assert found == pytest.approx(scipy_jsd(x, y), rel=1e-13)
 
 
+@pytest.mark.parametrize("small", [0.3, 0.07, 1e-3, 1e-5, 1e-9, 1e-14])
+def test_a_part_that_one_row_hardly_has_costs_no_digits(small):
+    x, y = np.array([1 - small, small]), np.array([small, 1 - small]) / (1 - small + small)
+    found = row_distances(x[None], y[None], [0, 0]).item()
+    assert found == pytest.approx(float(exact_jsd(x, y)), rel=4e-16, abs=0)
+
+
 # scipy adds x ln(x/m) and y ln(y/m), which cancel where x is close to y; it works in the dtype it is given
 # (float16 in float32); and it halves m, which underflows. What it answers, with the digits that are wrong.
 SCIPY_IS_WRONG = [
@@ -526,7 +567,7 @@ def test_where_scipys_jsd_is_wrong_this_one_is_right(dtype, row, step, error):
     x, y = np.array(row, dtype), (np.array(row) + np.array(step)).astype(dtype)
     wanted = exact_jsd(x, y)
     found = row_distances(x[None], y[None], np.zeros(x.size, bool)).item()
-    assert found == pytest.approx(float(wanted), rel=1e-15)
+    assert found == pytest.approx(float(wanted), rel=4e-16, abs=0)
     theirs = scipy_jsd(x, y)
     if np.isfinite(error):
         assert abs(theirs - wanted) > error * wanted
