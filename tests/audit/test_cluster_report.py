@@ -75,6 +75,7 @@ def test_axes_are_held_to_every_covariate_on_both_sides(apart):
     assert row["halves_low"] <= row["r_squared"] + 0.01
     assert row["halves_low"] == apart.first.halves["mean sink share"].min()
     assert row["halves_high"] == apart.first.halves["mean sink share"].max()
+    assert table.notes[0].startswith("classical scaling of the mean distance; ")
     assert "chance gives 11.8% on average" in table.notes[1]
 
 
@@ -102,6 +103,23 @@ def test_the_closing_sentence_counts_what_is_below_both_floors(apart):
     assert text.startswith("Hellinger: keep and drop give clusters less alike than two halves")
     assert text.endswith(f"and {below} of 9 numbers of clusters with Ward linkage.")
     assert below > 0
+
+
+def test_one_convention_with_noise_of_that_size_is_enough_to_say_nothing(apart):
+    halves = [dict.fromkeys(("average", "ward"), np.full((3, 9), index)) for index in (0.9, 0.2)]
+    first, second = (
+        side._replace(split_half=indices)
+        for side, indices in zip((apart.first, apart.second), halves, strict=True)
+    )
+    agreement = dict.fromkeys(("average", "ward"), np.full(9, 0.5))
+    text = closing(cluster_parts(apart._replace(first=first, second=second, agreement=agreement), LABELS))
+    assert "for 0 of 9 numbers of clusters with average linkage and 0 of 9" in text
+
+
+def test_the_sign_of_an_axis_is_not_shown(apart):
+    fit = apart.first.fits["layer"]._replace(correlation=-0.75)
+    turned = apart._replace(first=apart.first._replace(fits={"layer": fit}))
+    assert tables(cluster_parts(turned, LABELS))["axes_hellinger"].records()[0]["axis_1"] == 0.75
 
 
 def test_conventions_that_agree_are_never_below_their_floor():
@@ -138,7 +156,10 @@ def test_the_preset_names_both_metrics():
     )
     found = cluster_heads(sums, {}, metric="clark2019", splits=1)
     assert side_names(found) == ("Clark et al. 2019 keep", "JSD drop")
-    assert "agreement_clark2019" in tables(cluster_parts(found, LABELS))
+    shown = tables(cluster_parts(found, LABELS))
+    assert "agreement_clark2019" in shown
+    scaled = "the mean distance (Clark et al. 2019 keep) and the root of the mean distance (JSD drop)"
+    assert shown["axes_clark2019"].notes[0].startswith(f"classical scaling of {scaled}; ")
 
 
 def test_the_context_stands_under_every_table_and_all_of_it_is_shown(apart):

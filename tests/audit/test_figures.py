@@ -6,6 +6,7 @@ import struct
 import sys
 import xml.etree.ElementTree as ElementTree
 
+import matplotlib
 import numpy as np
 import pytest
 from head_clouds import GROUPS, LABELS, clouds, sums_of
@@ -52,8 +53,8 @@ def png_texts(data):
 @pytest.mark.parametrize("format", ["png", "svg"])
 def test_the_same_figure_has_the_same_bytes(clustering, format, monkeypatch):
     first = drawn_map(clustering, format=format), flip_chart(FLIPS, SUBJECT, format=format)
-    monkeypatch.setitem(sys.modules["matplotlib"].rcParams, "font.size", 23)
-    monkeypatch.setitem(sys.modules["matplotlib"].rcParams, "svg.hashsalt", "another")
+    for name, value in (("font.size", 23), ("axes.facecolor", "red"), ("svg.hashsalt", "another")):
+        monkeypatch.setitem(matplotlib.rcParams, name, value)
     assert (drawn_map(clustering, format=format), flip_chart(FLIPS, SUBJECT, format=format)) == first
     if format == "svg":
         assert not any(b"dc:date" in data for data in first)
@@ -71,7 +72,7 @@ def test_an_svg_says_what_it_is_of(clustering):
 
 def test_a_png_says_what_it_is_of():
     data = flip_chart(FLIPS, SUBJECT)
-    assert data.startswith(b"\x89PNG")
+    assert struct.unpack(">8s8xII", data[:24]) == (b"\x89PNG\r\n\x1a\n", 9 * 160, round(2.7 * 160))
     texts = png_texts(data)
     assert texts["Title"] == (
         "Verdicts that flip between keep and drop: a-model, 6 texts, sink set [CLS], [SEP]"
@@ -82,10 +83,10 @@ def test_a_png_says_what_it_is_of():
 
 
 def test_names_that_would_steer_the_drawing_are_drawn_as_they_are(clustering):
-    odd = Subject("a $x^ model\x00 & <b> 模", 1, "token:\x1b")
+    odd = Subject("a $x^$ model\x00 & <b> 模", 1, "token:\x1b")
     data = head_map(clustering, LABELS, GROUPS, "layer", odd, format="svg")
     title = ElementTree.fromstring(data).find("{http://www.w3.org/2000/svg}title").text
-    assert title.endswith(r"a $x^ model\x00 & <b> 模, 1 text, sink set token:\x1b")
+    assert title.endswith(r"a $x^$ model\x00 & <b> 模, 1 text, sink set token:\x1b")
 
 
 def test_every_head_is_drawn_on_both_panels_also_without_a_value(clustering):
@@ -99,6 +100,13 @@ def test_every_head_is_drawn_on_both_panels_also_without_a_value(clustering):
     assert len(set(whole)) == 3
     assert missing.count("#bfbfbf") == 2
     assert colours(np.full(18, np.nan)) == ["#bfbfbf"] * 36
+
+
+def test_a_map_that_is_only_mirrored_is_turned_back(clustering):
+    scaling = clustering.second.scaling
+    mirrored = scaling._replace(points=scaling.points * [-1, 1])
+    second = clustering.second._replace(scaling=mirrored)
+    assert drawn_map(clustering._replace(second=second)) == drawn_map(clustering)
 
 
 def test_labels_never_cover_each_other_or_a_point(clustering, monkeypatch):
@@ -135,6 +143,9 @@ def test_the_flip_chart_has_an_interval_for_each_floor():
     data = flip_chart(FLIPS, SUBJECT, format="svg").decode()
     for colour in ("#e69f00", "#009e73"):  # the interval, its median, and the legend
         assert len(re.findall(rf"stroke: {colour}; stroke-width: 4", data)) == 2
+        drawn = re.search(rf'd="M ([\d.]+) [\d.]+ \nL ([\d.]+) [^<>]*stroke: {colour}', data)
+        start, stop = drawn.groups()
+        assert float(start) < float(stop)
     assert data.count("fill: #0072b2") >= 2  # the rate that is there, and the legend
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle import DistanceSums
-from validation.audit.clustering import LINKAGES, Clustering, Side, cluster_heads
+from validation.audit.clustering import LINKAGES, Clustering, Side, cluster_heads, takes_root
 from validation.audit.halves import SPLITS
 from validation.audit.metric_names import metric_name
 from validation.report.document import Column, Note, Part, Table
@@ -170,11 +170,19 @@ def _axes(clustering: Clustering, metric: str, name: tuple[str, str]) -> Table:
             rows.append((name[which], covariate, abs(fit.correlation), fit.r_squared, low, high, fit.n_heads))
     chance = 2 / (len(clustering.heads) - 1)
     notes = (
-        "classical scaling; |r|: with axis 1, whose sign is arbitrary; R²: of the fit on both axes",
+        f"classical scaling of {_scaled(clustering, name)}; |r|: with axis 1, whose sign is arbitrary; R²: "
+        "of the fit on both axes",
         f"halves: lowest and highest R² over the halves; chance gives {percent(chance)} on average",
     )
     title = f"What the map by {metric_name(metric)} shows"
     return Table(f"axes_{metric}", title, columns, tuple(rows), notes)
+
+
+def _scaled(clustering: Clustering, name: tuple[str, str]) -> str:
+    """What the two maps are maps of."""
+    rooted = [takes_root(side.key[0], "scaling") for side in _sides(clustering)]
+    said = ["the root of the mean distance" if root else "the mean distance" for root in rooted]
+    return said[0] if said[0] == said[1] else f"{said[0]} ({name[0]}) and {said[1]} ({name[1]})"
 
 
 def _shares(clustering: Clustering, metric: str, name: tuple[str, str]) -> Table:

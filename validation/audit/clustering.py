@@ -20,6 +20,7 @@ __all__ = [
     "cluster_heads",
     "cluster_labels",
     "defined_heads",
+    "takes_root",
     "with_clark2019",
 ]
 
@@ -73,6 +74,17 @@ class Clustering(NamedTuple):
     agreement: Mapping[str, Array]
 
 
+def takes_root(metric: str, use: str) -> bool:
+    """Whether "average", "ward" or "scaling" takes the root of the mean distance, as a metric is needed.
+
+    So it is where the mean is one of squares, for Ward and the scaling; the scaling of "clark2019" takes the
+    divergence itself, as that paper does.
+    """
+    if use == "average" or (use == "scaling" and metric == "clark2019"):
+        return False
+    return metric in _SQUARED
+
+
 def defined_heads(*matrices: Array) -> Array:
     """Indices of heads (head,) between which every distance of every (head, head) matrix is defined.
 
@@ -119,9 +131,8 @@ def cluster_heads(
     """Cluster and map the heads by `metric` under keep, and by `against`, which is the metric under drop.
 
     `covariates` are (head,) by name, NaN where a head has none. Average linkage takes the mean distance over
-    the pooled rows; Ward and the scaling take its root where the mean is one of squares (cosine, JSD,
-    Aitchison); the scaling of "clark2019" takes the divergence itself, as that paper does. "clark2019" is by
-    default held against ("jsd", "drop"). Splits of the texts are those of `text_halves`.
+    the pooled rows; Ward and the scaling take its root where `takes_root` says so (cosine, JSD, Aitchison).
+    "clark2019" is by default held against ("jsd", "drop"). Splits of the texts are those of `text_halves`.
 
     Raises InputError where `found` lacks a side, a covariate does not fit, or fewer than three heads have all
     their distances; Unavailable without the extra.
@@ -191,13 +202,12 @@ def _side(
 
 
 def _cut(distances: Array, key: Key, linkage: str, clusters: Sequence[int]) -> Array:
-    rooted = linkage == "ward" and key[0] in _SQUARED
+    rooted = takes_root(key[0], linkage)
     return cluster_labels(np.sqrt(distances) if rooted else distances, linkage, clusters)
 
 
 def _scaling(distances: Array, key: Key) -> Scaling:
-    rooted = key[0] in _SQUARED and key[0] != "clark2019"
-    return classical_scaling(np.sqrt(distances) if rooted else distances)
+    return classical_scaling(np.sqrt(distances) if takes_root(key[0], "scaling") else distances)
 
 
 def _indices(first: Array, second: Array) -> Array:
