@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from fastpath._kernels import COLUMNS, masked_kernel, ranged_kernel
 from fastpath._masks import Ranges, choose_masks
 from fastpath._odd import refuse_wrong_rows
-from oracle._checks import ROW_SUM_SLACK, as_array, check_axes, check_norm, reject_type
+from fastpath._rows import as_compiled
+from oracle._checks import ROW_SUM_SLACK, check_norm
 from oracle._results import EntropySplit, RowMeasures
 
 __all__ = ["entropy_split", "norm_odds_ratio", "row_measures", "sink_share", "weight_share"]
@@ -81,7 +82,7 @@ def _measure(
     argument: str = "attention",
 ) -> dict[str, Array]:
     """Every column of the kernels by name, each (..., query), float64."""
-    rows = _compiled_rows(argument, attention)
+    rows = as_compiled(argument, attention)
     masks = choose_masks(sink_mask, visible, rows.shape)
     columns = [_scaled(check_norm(norm, rows.shape, visible), rows) for norm in norms]
     # A kernel's sum is rounded more often than the oracle's: near the edge it only calls for a second look.
@@ -115,19 +116,6 @@ def _measure(
     if odd.any():
         refuse_wrong_rows(argument, rows, visible, odd)
     return {name: out[..., column] for column, name in enumerate(names)}
-
-
-def _compiled_rows(argument: str, attention: Any) -> Array:
-    rows = as_array(argument, attention)
-    check_axes(argument, rows.shape)
-    if rows.dtype.itemsize > 8:
-        reject_type(
-            argument,
-            expected="float64 or narrower, the widths that are compiled",
-            found=f"{rows.dtype}",
-            todo="Use the oracle for longdouble, or round the rows to float64.",
-        )
-    return rows if rows.dtype.kind == "f" or rows.dtype.name == "bfloat16" else rows.astype(np.float64)
 
 
 def _scaled(norm: Array, rows: Array) -> Array:

@@ -116,8 +116,8 @@ def test_verified_pairs_are_a_check(call, rows):
 
 
 def test_a_wrong_pair_fails_the_command(call, rows, monkeypatch):
-    two_heads = checking._two_heads
-    monkeypatch.setattr(checking, "_two_heads", lambda rows, _: two_heads(rows, (0, 1)))
+    of_two_heads = checking._of_two_heads
+    monkeypatch.setattr(checking, "_of_two_heads", lambda given, _: of_two_heads(given, (0, 1)))
     code, shown, _ = call("--attention", rows(), *LAYOUT, "--verify", "3")
     assert code == 1
     assert "FAILED" in shown
