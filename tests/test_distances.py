@@ -76,6 +76,16 @@ def test_the_ends_of_the_range(metric, far, unit):
         assert row_distances(x, [[0.5, 0.5, 0, 0]], none, metric).item() == pytest.approx(unit, rel=1e-15)
 
 
+@pytest.mark.parametrize("metric", ["cosine", "jsd", "root_jsd", "hellinger", "l1"])
+def test_rounding_does_not_leave_the_range(rng, metric):
+    far = {"jsd": np.log(2), "root_jsd": np.sqrt(np.log(2)), "l1": 2}.get(metric, 1)
+    x, y = random_rows(rng, 2, 500, 7)
+    x, y = np.concatenate([x, 0 * x], axis=-1), np.concatenate([0 * y, y], axis=-1)
+    found = row_distances(x, y, np.zeros(14, bool), metric)
+    assert (found <= far).all()
+    np.testing.assert_allclose(found, far, rtol=1e-15)
+
+
 @pytest.mark.parametrize(("metric", "convention"), PAIRS)
 def test_distances_are_symmetric_not_negative_and_blind_to_the_order_of_keys(rng, metric, convention):
     x, y = random_rows(rng, 2, 3, 5, 11)
