@@ -28,6 +28,7 @@ COMMANDS = [
     "validate",
     "diff",
     "measure",
+    "audit",
     "bench",
     "models",
     "models list",
@@ -264,7 +265,7 @@ def test_text_that_is_no_unicode_is_one_line():
 
 
 def test_rows_are_measured_without_a_model(call, rows, monkeypatch):
-    monkeypatch.setattr(commands, "_load", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(commands, "load", lambda *_: pytest.fail("a model was loaded"))
     path = rows(tokens=["[CLS]", "a", "b", "[SEP]"])
     code, out, err = call("measure", "--attention", path, "--sink", "0")
     assert (code, err) == (0, "")
@@ -571,7 +572,8 @@ def test_exit_codes_reach_the_shell(rows):
 
 def test_control_c_is_one_line_and_130(tmp_path):
     code = (
-        "import sys, time; from validation import cli, commands\n"
+        "import signal, sys, time; from validation import cli, commands\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it\n"
         "def wait():\n    print('ready', flush=True)\n    time.sleep(60)\n"
         f"commands.list_models = wait\nsys.exit(cli.main(['models', '--json', {str(tmp_path / 'o.json')!r}]))"
     )
