@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from oracle._checks import Unavailable
 from validation.progress import Progress, silent
-from validation.report.document import Column, Note, Part, Table
+from validation.report.document import Check, Column, Note, Part, Table
 from validation.studies.collapse.drop import Drop, find_drops
 from validation.studies.collapse.embedded import Embedded, default_folder, make
 from validation.studies.collapse.measured import CONTROLS, SINK
@@ -89,9 +90,22 @@ def _parts(shown: Sequence[Shown]) -> Iterable[Part]:
     yield _all_series(shown)
     yield _over_seeds(shown)
     yield from _sentences(shown)
-    for one in _examples(shown):
+    examples = _examples(shown)
+    for one in examples:
         yield Note("section", f"{one.embedded.name}, step by step")
         yield from report(one.series)
+    for one in shown:
+        if one not in examples:
+            yield from _for_json(one)
+
+
+def _for_json(one: Shown) -> Iterable[Part]:
+    """The checks of a series, and its tables under its own name where only programs read them."""
+    for part in report(one.series):
+        if isinstance(part, Check):
+            yield replace(part, key=f"{one.embedded.name}: {part.key}")
+        elif isinstance(part, Table):
+            yield replace(part, key=f"{one.embedded.name}: {part.key}", shown=False)
 
 
 def _all_series(shown: Sequence[Shown]) -> Table:

@@ -46,15 +46,15 @@ class Measured:
     """One checkpoint. `rows` maps each of TAKEN to figures (row,); row r lies in layer `layer[r]`.
 
     `loss` is the mean negative log likelihood of a token (nats), NaN for a model that predicts none.
-    `lengths` are T of the texts with tokens, `sinks` the names of the sink keys, `left_out` the causal rows
-    that see too few content keys and `skipped` the texts without tokens.
+    `lengths` are T of the texts with tokens, `sinks` tokens and positions of the sink keys, `left_out` the
+    causal rows that see too few content keys and `skipped` the texts without tokens.
     """
 
     loss: float
     layer: NDArray[np.int32]
     rows: Mapping[str, RowEntropies]
     lengths: tuple[int, ...]
-    sinks: tuple[str, ...]
+    sinks: tuple[tuple[str, int], ...]
     left_out: int
     skipped: int
 
@@ -76,7 +76,8 @@ def measure_checkpoint(
     """
     found: dict[str, list[RowEntropies]] = {name: [] for name in TAKEN}
     places: list[Array] = []
-    lengths, losses, names = [], [], {}
+    lengths, losses = [], []
+    names: dict[tuple[str, int], None] = {}
     left_out = skipped = 0
     keep = ("attention", "hidden_states") if model.head is not None else ("attention",)
     for index, text in enumerate(texts):
@@ -91,7 +92,7 @@ def measure_checkpoint(
         except InputError as error:
             raise InputError(f"text {index + 1} of {len(texts)}: {error}") from None
         lengths.append(len(trace.tokens))
-        names |= dict.fromkeys(_sink_names(trace))
+        names |= dict.fromkeys(_sinks_of(trace))
         if model.head is not None and len(trace.tokens) > 1:
             losses.append(-log_likelihood(logits(model, trace), trace.token_ids))
         for layer in setting.layers:
@@ -140,5 +141,6 @@ def _figures(
     return RowEntropies(*(np.ascontiguousarray(figure, dtype=np.float64).ravel() for figure in figures))
 
 
-def _sink_names(trace: Trace) -> list[str]:
-    return [f"{trace.tokens[key]} at position {key}" for key in np.flatnonzero(trace.sink_mask & trace.mask)]
+def _sinks_of(trace: Trace) -> list[tuple[str, int]]:
+    places = np.flatnonzero(trace.sink_mask & trace.mask).tolist()
+    return [(trace.tokens[place], place) for place in places]

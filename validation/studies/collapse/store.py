@@ -126,7 +126,7 @@ def _unpack(record: Mapping[str, Any]) -> Measured:
             for name in TAKEN
         },
         lengths=tuple(record["lengths"]),
-        sinks=tuple(record["sinks"]),
+        sinks=tuple((token, place) for token, place in record["sinks"]),
         left_out=record["left_out"],
         skipped=record["skipped"],
     )

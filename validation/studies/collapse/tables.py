@@ -113,12 +113,21 @@ def _notes(series: Series) -> list[Note]:
     return notes
 
 
-def _sink_words(names: Sequence[str], series: Series) -> str:
+def _sink_words(sinks: Sequence[tuple[str, int]], series: Series) -> str:
+    """The sink set by position, or by token where tokens are fewer: [SEP] stands wherever a text ends."""
     asked = series.setting.sink if isinstance(series.setting.sink, str) else "given positions"
-    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-    return (
-        f"Sink set ({asked}): {', '.join(names[:6]) + more or 'no key'}. Content is every other visible key."
-    )
+    tokens = list(dict.fromkeys(token for token, _ in sinks))
+    places = {place: [token for token, at in sinks if at == place] for _, place in sinks}
+    if len(tokens) < len(places):
+        said = tokens
+    else:
+        said = [
+            f"position {place} ({here[0] if len(here) == 1 else f'{len(here)} different tokens'})"
+            for place, here in sorted(places.items())
+        ]
+    more = f" and {len(said) - 6} more" if len(said) > 6 else ""
+    who = ", ".join(said[:6]) + more or "no key"
+    return f"Sink set ({asked}): {who}. Content is every other visible key."
 
 
 def _rows_note(series: Series, drops: Drops) -> Note:
