@@ -85,7 +85,7 @@ def test_safe_is_what_the_sink_does_not_change():
     rows[..., 0] = 1e-4  # hardly any sink, so hardly any difference
     rows /= rows.sum(axis=-1, keepdims=True)
     found = audited(rows)
-    assert verdicts(found) - {DEPENDS} == {SAFE}
+    assert verdicts(found) - {DEPENDS, CANNOT_SAY} == {SAFE}  # the entropy is too noisy for an answer
     assert found.analysis.verdict("jsd", ALL) == SAFE
     assert "no more than other texts would" in notes(found, "closing")[COMPARED.index("jsd")]
 
@@ -190,7 +190,7 @@ def test_map_tables_and_sentences_show_the_same_floors():
     assert (listed["verdict"], listed["triples"]) == (DEPENDS, 168)
     said = notes(found, "closing")[place]
     assert said.startswith(f"L1: {flips[ALL].rate:.1%} of 1,680 verdicts")
-    assert f"{max(floors['l1', c][ALL].median for c in ('keep', 'drop')):.1%} flip (median of 20" in said
+    assert f"{max(floors['l1', c][ALL].median for c in ('keep', 'drop')):.1%} flip (median of 10" in said
     assert f"{ends[ALL]:.1%} at most" in said
 
 
@@ -221,9 +221,11 @@ def test_of_one_text_nothing_is_concluded():
 
 def test_few_texts_have_few_different_splits():
     found = audited(sink_and_content_apart(texts=3))
-    assert found.analysis.distinct == 3
+    assert found.analysis.drawn == 3
     said = tables(found)["verdicts"].notes
-    assert any("20 seeded splits of the texts, of which 3 differ" in note for note in said)
+    assert any("3 different splits of the texts, too few to conclude anything" in note for note in said)
+    assert verdicts(found) == {CANNOT_SAY}
+    assert all("3 texts can be halved in 3 different splits only" in said for said in notes(found, "closing"))
 
 
 def test_too_few_triples_say_nothing():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oracle import VerdictFlips
-from validation.audit.rule import CANNOT_SAY, DEPENDS, MIN_TRIPLES, SAFE, SINK_ALONE, Floor, judge
+from validation.audit.rule import CANNOT_SAY, DEPENDS, MIN_SPLITS, MIN_TRIPLES, SAFE, SINK_ALONE, Floor, judge
 
 
 def flips(flipped, triples=1000):
@@ -12,7 +12,8 @@ def flips(flipped, triples=1000):
 
 
 def floor(*rates):
-    return Floor(np.array(rates, dtype=float))
+    """Of 10 splits or more, where there is any rate at all."""
+    return Floor(np.array(rates * MIN_SPLITS, dtype=float))
 
 
 @pytest.mark.parametrize(
@@ -22,8 +23,9 @@ def floor(*rates):
         (61, (0.02, 0.05), (0.03, 0.06), DEPENDS),
         (0, (0.0,), (0.0,), SAFE),
         (1, (0.0,), (0.0,), DEPENDS),
-        (250, (0.1,), (0.25, 0.25), SAFE),
-        (250, (0.1,), (0.26, 0.26), CANNOT_SAY),
+        (100, (0.02,), (0.02, 0.1), SAFE),
+        (100, (0.02,), (0.02, 0.101), CANNOT_SAY),  # the worst split decides, not the median
+        (0, (0.02,), (0.02, 0.101), CANNOT_SAY),
         (450, (0.1,), (0.3, 0.3), DEPENDS),  # above any noise, however high that is
         (10, (np.nan, 0.02), (0.03,), SAFE),  # a split without triples does not count
         (10, (np.nan,), (0.03,), CANNOT_SAY),
@@ -33,6 +35,12 @@ def floor(*rates):
 def test_flips_are_judged_by_the_floors_of_both_conventions(flipped, keep, drop, verdict):
     assert judge(flips(flipped), [floor(*keep), floor(*drop)]) == verdict
     assert judge(flips(flipped), [floor(*drop), floor(*keep)]) == verdict
+
+
+def test_few_splits_say_nothing():
+    enough, few = (Floor(np.full(splits, 0.01)) for splits in (MIN_SPLITS, MIN_SPLITS - 1))
+    assert judge(flips(50), [enough, enough]) == DEPENDS
+    assert judge(flips(50), [enough, few]) == judge(flips(5), [few, enough]) == CANNOT_SAY
 
 
 def test_few_triples_say_nothing():

@@ -41,7 +41,7 @@ LEAST_MARGIN = 0.1  # of the anchor's median distance
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """What was compared. `drawn` are the splits, `distinct` how many of them differ at all."""
+    """What was compared. `drawn` is the number of splits of the texts, no two of which are the same."""
 
     distances: Distances
     flips: Mapping[str, Scoped]  # by metric: keep against drop
@@ -50,7 +50,6 @@ class Analysis:
     between: Mapping[tuple[str, str, str], VerdictFlips]  # convention, metric, metric
     against: Mapping[float, Mapping[str, VerdictFlips]]  # by delta: see `_against_deltas`
     drawn: int
-    distinct: int
 
     def verdict(self, metric: str, scope: Scope) -> str:
         """What the rule says of keep against drop under `metric`."""
@@ -147,9 +146,8 @@ def analyse(
         for pair in combinations([name for name in distances.metrics if (name, convention) in keys], 2)
     }
     progress("verdicts", steps, steps)
-    distinct = len({frozenset(map(tuple, pair)) for pair in halves})
     against = _against_deltas(distances, means, flips)
-    return Analysis(distances, compared, law, floors, between, against, len(halves), distinct)
+    return Analysis(distances, compared, law, floors, between, against, len(halves))
 
 
 def _against_deltas(

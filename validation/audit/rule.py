@@ -1,4 +1,4 @@
-"""When a convention is safe: one plain rule, fixed before any model was audited."""
+"""When a convention is safe: one plain rule, made stricter once, after a first run, as RULE says."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ __all__ = [
     "CANNOT_SAY",
     "DEPENDS",
     "FLOOR_TOO_HIGH",
+    "MIN_SPLITS",
     "MIN_TRIPLES",
     "RULE",
     "SAFE",
@@ -26,15 +27,20 @@ __all__ = [
 SAFE, DEPENDS, SINK_ALONE, CANNOT_SAY = "safe", "depends", "sink alone", "cannot say"
 
 MIN_TRIPLES = 100
-FLOOR_TOO_HIGH = 0.25
+MIN_SPLITS = 10  # as many as five texts have
+FLOOR_TOO_HIGH = 0.1  # of the worst split: more than one conclusion in ten could change unnoticed
 VANISHING = 1e-6  # of the distances under keep: far below any real difference, above what rounding leaves
 
 RULE = (
     "depends: more verdicts flip between keep and drop than in the worst split under either convention",
-    "safe: no more than that, and the floor's median is at most 25% (half the verdicts flip in pure noise)",
+    "safe: no more than that, and the worst split is at most 10%, so that at most one conclusion in ten "
+    "could change unnoticed",
     "sink alone: under drop all distances vanish (median below 1e-6 of that under keep), so that heads "
     "differ in their sink and in nothing else",
-    "cannot say: one text only, fewer than 100 triples, or a floor above 25%",
+    "cannot say: fewer than 100 triples, fewer than 10 different splits (so fewer than 5 texts), or no more "
+    "flips than in the worst split where that is above 10%",
+    "The rule was made stricter after a first run: before, safe took a median floor of up to 25%, and any "
+    "number of splits was enough.",
 )
 
 
@@ -70,10 +76,11 @@ def judge(flips: VerdictFlips, floors: Sequence[Floor], vanishing: bool = False)
     `floors` are those of both conventions over the same triples; `vanishing` says that all distances under
     drop vanish beside those under keep.
     """
-    if flips.triples < MIN_TRIPLES or any(not len(floor.known) for floor in floors):
+    if flips.triples < MIN_TRIPLES or any(len(floor.known) < MIN_SPLITS for floor in floors):
         return CANNOT_SAY
     if vanishing:
         return SINK_ALONE
-    if flips.rate > max(floor.high for floor in floors):
+    highest = max(floor.high for floor in floors)
+    if flips.rate > highest:
         return DEPENDS
-    return CANNOT_SAY if max(floor.median for floor in floors) > FLOOR_TOO_HIGH else SAFE
+    return SAFE if highest <= FLOOR_TOO_HIGH else CANNOT_SAY

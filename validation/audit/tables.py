@@ -12,8 +12,9 @@ from oracle.distances import CONVENTIONS
 from validation.audit.distances import Distances
 from validation.audit.flips import ALL, LEAST_MARGIN, MARGIN, WITHIN, Analysis, pair_values
 from validation.audit.metric_names import metric_name
-from validation.audit.rule import RULE
+from validation.audit.rule import MIN_SPLITS, RULE
 from validation.report.document import Column, Table
+from validation.wording import counted
 
 __all__ = ["Missing", "anchor_table", "count_table", "distance_table", "flip_tables", "sensitivity_table"]
 
@@ -179,11 +180,11 @@ def _flip_table(analysis: Analysis, missing: Missing, context: str, scope: str) 
 
 
 def _split_words(analysis: Analysis) -> str:
-    """How many splits, and how many of them differ."""
+    """How many splits the floors are of, and whether that is enough."""
     if not analysis.drawn:
         return "one text cannot be split: no floor, and so nothing is concluded"
-    few = f", of which {analysis.distinct} differ" if analysis.distinct < analysis.drawn else ""
-    return f"floors over {analysis.drawn} seeded splits of the texts{few}"
+    few = ", too few to conclude anything" if analysis.drawn < MIN_SPLITS else ""
+    return f"floors over {counted(analysis.drawn, 'different split')} of the texts{few}"
 
 
 def _whys(missing: Missing) -> tuple[str, ...]:
