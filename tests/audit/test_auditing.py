@@ -1,8 +1,10 @@
 """What an audit says of rows whose answer is known, of what is missing in them, and of a real model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from audit_rows import TEXTS, one_sink_share, only_the_sink_differs, pure_noise, sink_and_content_apart
+from audit_rows import one_sink_share, only_the_sink_differs, pure_noise, sink_and_content_apart, with_sink
 from text_models import by_key, small_model, width
 
 import oracle
@@ -91,8 +93,9 @@ def test_safe_is_what_the_sink_does_not_change():
 
 
 def test_a_single_layer_among_safe_ones_is_named():
-    rows = one_sink_share()
-    rows[:, 1] = sink_and_content_apart()[:, 1]
+    apart = sink_and_content_apart()
+    rows = with_sink(0.4, apart[..., 1:])
+    rows[:, 1] = apart[:, 1]
     found = audited(rows)
     assert found.analysis.verdict("jsd", 0) == SAFE
     assert found.analysis.verdict("jsd", 1) == DEPENDS
@@ -137,7 +140,7 @@ def test_every_number_is_the_definitions():
 
 
 def test_the_floor_is_the_flips_between_halves_of_the_texts():
-    rows = sink_and_content_apart()
+    rows = sink_and_content_apart(texts=8)
     floor = audited(rows, seed=3).analysis.floors["jsd", "drop"][ALL]
     masks = np.arange(7) == 0
     every = [text.reshape(16, 7, 7)[:, 1:] for text in rows]
@@ -147,7 +150,7 @@ def test_the_floor_is_the_flips_between_halves_of_the_texts():
         oracle.verdict_flips(
             *(oracle.head_distances([every[text] for text in half], masks, "jsd", "drop") for half in pair)
         ).rate
-        for pair in text_halves(TEXTS, 20, 3)
+        for pair in text_halves(8, 20, 3)
     ]
     assert np.allclose(floor.rates, wanted, rtol=0, atol=2e-3)  # other sums: a near tie may fall otherwise
     assert floor.median == pytest.approx(np.median(wanted), abs=2e-3)
@@ -241,6 +244,23 @@ def test_one_or_two_heads_have_no_verdicts(heads):
     assert np.isnan(list(rates(found).values())).all()
 
 
+def test_layers_by_themselves_are_judged_by_pairs_of_one_layer():
+    """The content is each layer's, so that only heads of different layers differ in it."""
+    apart = sink_and_content_apart()
+    rows = with_sink(apart[..., 0], np.broadcast_to(apart[:, :, :1, :, 1:], apart[..., 1:].shape))
+    assert verdicts(audited(rows), WITHIN) == {SINK_ALONE}
+    assert SINK_ALONE not in verdicts(audited(rows))
+
+
+def test_rows_of_float16_are_as_equal_as_float16_is():
+    rows = only_the_sink_differs().astype(np.float16)
+    found = audited(rows)
+    assert found.distances.precision == 2.0**-10
+    assert verdicts(found) == {SINK_ALONE}
+    half = np.float16(sink_and_content_apart())
+    assert SINK_ALONE not in verdicts(audited(half))
+
+
 def test_undefined_rows_are_left_out_and_counted():
     rows = sink_and_content_apart()
     whole = audited(rows)
@@ -257,6 +277,31 @@ def test_undefined_rows_are_left_out_and_counted():
     assert whole.distances.left_out("jsd", "drop") == 0
     assert found.distances.found.counts["jsd", "drop"][2, 11, 0] == 5
     assert notes(found, "zeros") == ["Zeros: none among the parts of the rows that count."]
+
+
+def test_a_row_without_mass_lowers_no_mean():
+    rows = sink_and_content_apart()
+    whole = audited(rows).distances
+    rows[:, 0, 3, 1:5] = 0
+    rows[:, 1, 2] = 0
+    found = audited(rows).distances
+    assert found.sink_share[3] == pytest.approx(rows[:, 0, 3, 5:, 0].mean())
+    assert np.isnan(found.sink_share[10])
+    assert np.array_equal(np.delete(found.sink_share, [3, 10]), np.delete(whole.sink_share, [3, 10]))
+
+
+def test_clark2019_counts_the_rows_that_it_added_up():
+    rows = sink_and_content_apart()
+    rows[0, 0, 3, 1:5] = 0
+    rows[1, 0, 3, 4] = np.eye(7)[0]
+    found = audited(rows, cluster="clark2019").distances.found
+    for convention, lost in (("keep", 4), ("drop", 5)):
+        counts = found.counts["clark2019", convention].sum(axis=0)
+        assert (counts[3, 5], counts[1, 5]) == (36 - lost, 36)
+    content = rows[2, :, :, 1:, 1:].reshape(16, 6, 6)
+    closed = content / content.sum(axis=-1, keepdims=True)
+    wanted = oracle.clark2019_distances(closed)
+    np.testing.assert_allclose(found.sums["clark2019", "drop"][2], wanted, rtol=1e-10, atol=1e-13)
 
 
 def test_padding_changes_nothing():
@@ -348,6 +393,23 @@ def test_common_support_and_replacement_are_choices():
     assert len({record["median_keep"] for record in table}) == 4
 
 
+def test_a_delta_that_leaves_nothing_is_a_line_of_the_table_and_stops_nothing():
+    rows = np.zeros((1, 2, 2, 1010, 1010))  # all but a corner is padding
+    rows[0, :, :, :5, :4] = np.random.default_rng(0).dirichlet(np.ones(4), (2, 2, 5))
+    visible = np.zeros((1, 1010, 1010), dtype=bool)
+    visible[:, :5] = True
+    given = {"attention": rows, "visible": visible}
+    found = audit_arrays(given, sink="0", layout=LAYOUT, zeros="replace:1e-6")
+    table = tables(found)["zeros_sensitivity"]
+    by_delta = {row[0]: row for row in table.rows}
+    assert by_delta[1e-3][1:] == (None,) * 5
+    assert by_delta[1e-9][1] > 0
+    (why,) = [note for note in table.notes if note.startswith("1e-03 is not possible")]
+    assert "zeros at text 1, layer 0, head 0, query 1 of" in why
+    with pytest.raises(InputError, match=r"delta: .* zeros at text 1, layer 1, head 0, query 1 of"):
+        audit_arrays(given, sink="0", layout=LAYOUT, zeros="replace:1e-3", layers="1")
+
+
 def test_a_replacement_without_zeros_needs_no_table():
     found = audited(sink_and_content_apart(), zeros="replace:1e-6")
     assert "zeros_sensitivity" not in tables(found)
@@ -436,6 +498,22 @@ def test_a_model_is_audited_from_its_scores():
     np.testing.assert_allclose(
         found.distances.content_entropy, np.concatenate(entropies, axis=1).mean(axis=1)
     )
+
+
+def windowed(*windows):
+    model = small_model()
+    return replace(model, config=replace(model.config, causal=True, windows=windows))
+
+
+def test_layers_whose_windows_differ_are_refused_before_any_text_is_run(monkeypatch):
+    text = "the doctor saw the nurse and a donkey walks, the nurse sleeps."
+    given = {"sink": "first", "min_content_keys": 2}
+    assert audit(windowed(5, None), [text], layers="0", **given).context.heads == 3
+    assert audit(windowed(5, None), [text], layers="1", **given).context.heads == 3
+    assert audit(windowed(25, None), [text], **given).context.heads == 6  # no text is that long
+    monkeypatch.setattr(oracle, "forward", lambda *_, **__: pytest.fail("a text was run"))
+    with pytest.raises(InputError, match=r"layers: expected layers that all see the same keys.*such as 0\."):
+        audit(windowed(5, None), [text], **given)
 
 
 def test_texts_without_content_are_refused():

@@ -97,6 +97,26 @@ def test_the_distances_are_saved(call, rows, tmp_path):
     assert "2 texts, T 7, 12 rows of each of 8 heads" in about["rows"]
 
 
+def test_one_file_cannot_be_both_the_report_and_the_distances(call, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "read_rows", lambda *_: pytest.fail("work was done"))
+    monkeypatch.chdir(tmp_path)
+    code, _, err = call(
+        "--attention", rows(), *LAYOUT, "--save", "out", "--json", tmp_path / "no" / ".." / "out"
+    )
+    assert code == 2
+    assert "--save and --json: expected two files; found the same" in err
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+def test_of_few_heads_the_figures_are_drawn_that_can_be(call, tmp_path, heads):
+    np.savez(tmp_path / "few.npz", attention=sink_and_content_apart(texts=2)[:, :1, :heads])
+    code, shown, err = call("--attention", tmp_path / "few.npz", *LAYOUT, "--figures", tmp_path)
+    assert (code, err) == (0, "")
+    assert f"No clusters and no map by JSD: {heads} head" in " ".join(shown.split())
+    assert (tmp_path / "flips.png").exists()
+    assert not (tmp_path / "map-jsd.png").exists()
+
+
 def test_figures_are_drawn(call, rows, tmp_path):
     code, shown, _ = call("--attention", rows(), *LAYOUT, "--figures", tmp_path / "new" / "figures")
     assert code == 0
@@ -144,6 +164,12 @@ def test_invariances_are_shown_where_they_are_asked_for(call, monkeypatch):
     assert "What each distance is blind to" in shown
     assert "ok      invariance_offset" in shown
     assert "What each distance is blind to" not in call(*texts)[1]
+    long = ("--text", " ".join(["doctor"] * 40))
+    assert call(*long, "--truncate", "--invariances")[0] == 0
+    monkeypatch.setattr(command, "audit", lambda *_, **__: pytest.fail("the audit came first"))
+    code, _, err = call("--text", "nurse", "--invariances")
+    assert code == 2
+    assert "texts: expected a text with two content tokens" in err
 
 
 def test_without_texts_the_passages_are_taken(call, monkeypatch):

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from oracle import VerdictFlips
-from validation.audit.rule import CANNOT_SAY, DEPENDS, MIN_SPLITS, MIN_TRIPLES, SAFE, SINK_ALONE, Floor, judge
+from validation.audit.rule import (
+    CANNOT_SAY,
+    DEPENDS,
+    MIN_SPLITS,
+    MIN_TRIPLES,
+    SAFE,
+    SINK_ALONE,
+    Floor,
+    judge,
+    vanishing_share,
+)
 
 
 def flips(flipped, triples=1000):
@@ -54,6 +64,13 @@ def test_distances_that_vanish_under_drop_are_the_sinks_alone():
     low = floor(0.01)
     assert judge(flips(480), [low, low], vanishing=True) == SINK_ALONE
     assert judge(flips(480), [low, floor()], vanishing=True) == CANNOT_SAY
+
+
+def test_distances_vanish_by_the_precision_of_the_rows_and_squared_by_its_square():
+    assert vanishing_share(2.0**-52, False) == 1e-5
+    assert vanishing_share(2.0**-52, True) == pytest.approx(1e-10)
+    assert vanishing_share(2.0**-10, False) == 2.0**-6
+    assert vanishing_share(2.0**-10, True) == 2.0**-12
 
 
 def test_a_floor_is_the_median_with_its_range():

@@ -19,9 +19,9 @@ __all__ = [
     "RULE",
     "SAFE",
     "SINK_ALONE",
-    "VANISHING",
     "Floor",
     "judge",
+    "vanishing_share",
 ]
 
 SAFE, DEPENDS, SINK_ALONE, CANNOT_SAY = "safe", "depends", "sink alone", "cannot say"
@@ -29,14 +29,16 @@ SAFE, DEPENDS, SINK_ALONE, CANNOT_SAY = "safe", "depends", "sink alone", "cannot
 MIN_TRIPLES = 100
 MIN_SPLITS = 10  # as many as five texts have
 FLOOR_TOO_HIGH = 0.1  # of the worst split: more than one conclusion in ten could change unnoticed
-VANISHING = 1e-6  # of the distances under keep: far below any real difference, above what rounding leaves
+_ROUNDINGS = 16  # of the rows as they came: closed content differs by a few, d² by their squares over a row
+_COMPUTED = 1e-5  # below any real difference, above what our own rounding leaves of a root
 
 RULE = (
     "depends: more verdicts flip between keep and drop than in the worst split under either convention",
     "safe: no more than that, and the worst split is at most 10%, so that at most one conclusion in ten "
     "could change unnoticed",
-    "sink alone: under drop all distances vanish (median below 1e-6 of that under keep), so that heads "
-    "differ in their sink and in nothing else",
+    "sink alone: under drop all distances vanish beside those under keep (by their medians: below 1e-5, or "
+    "below 16 roundings of the rows' own precision where those are more; squared for cosine, JSD and "
+    "Aitchison, whose means are of squares), so that heads differ in their sink and in nothing else",
     "cannot say: fewer than 100 triples, fewer than 10 different splits (so fewer than 5 texts), or no more "
     "flips than in the worst split where that is above 10%",
     "The rule was made stricter after a first run: before, safe took a median floor of up to 25%, and any "
@@ -68,6 +70,15 @@ class Floor(NamedTuple):
     def high(self) -> float:
         """The worst of the splits; NaN without one."""
         return float(self.known.max()) if len(self.known) else float("nan")
+
+
+def vanishing_share(precision: float, squared: bool) -> float:
+    """The share of the distances under keep up to which those under drop are as good as zero.
+
+    `precision` is the epsilon of the rows as they came, `squared` says that the distance is one of squares.
+    """
+    share = max(_COMPUTED, _ROUNDINGS * precision)
+    return share**2 if squared else share
 
 
 def judge(flips: VerdictFlips, floors: Sequence[Floor], vanishing: bool = False) -> str:

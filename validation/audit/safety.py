@@ -8,7 +8,15 @@ from oracle.distances import CONVENTIONS
 from validation.audit.context import Context
 from validation.audit.flips import ALL, WITHIN, Analysis, Scope
 from validation.audit.metric_names import metric_name
-from validation.audit.rule import CANNOT_SAY, DEPENDS, FLOOR_TOO_HIGH, MIN_SPLITS, MIN_TRIPLES, SAFE, SINK_ALONE
+from validation.audit.rule import (
+    CANNOT_SAY,
+    DEPENDS,
+    FLOOR_TOO_HIGH,
+    MIN_SPLITS,
+    MIN_TRIPLES,
+    SAFE,
+    SINK_ALONE,
+)
 from validation.audit.tables import Missing
 from validation.headline import layer_words
 from validation.report.document import Column, Note, Table
@@ -112,7 +120,8 @@ def _sentence(analysis: Analysis, metric: str, context: Context, subject: str) -
     )
     end = {
         DEPENDS: f"{flips}; {noise}. Such conclusions depend on the sink.",
-        SAFE: f"{flips}; {noise}. Dropping the sink changes such conclusions no more than other texts would, and hardly any.",
+        SAFE: f"{flips}; {noise}. Dropping the sink changes such conclusions no more than other texts "
+        "would, and hardly any.",
         SINK_ALONE: "with the sink dropped all distances vanish: the heads differ in their sink alone.",
     }.get(verdict, f"{flips}; {_why_not(analysis, metric, noise)}, so nothing is concluded.")
     return f"{name}: {end}{_by_layer(analysis, metric)} ({context.words})"

@@ -7,9 +7,11 @@ from its expectation is a failed check.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from oracle import Model
+from validation.headline import length_words
 from validation.progress import Progress, silent
 from validation.properties import Implementation
 from validation.report.document import Check, Column, Part, Table
@@ -64,22 +66,42 @@ def invariance_table(
     progress: Progress = silent,
     seed: int = 0,
     implementation: Implementation | None = None,
+    truncate: bool = False,
 ) -> tuple[Part, ...]:
     """The table of invariances, the laws with their reasons, every counterexample, a check for each change.
 
     The scores are those of `model` on `texts`, in float64 whatever the model computes in; the Aitchison
-    distances come from them, the others from their softmax rows. `seed` decides the changes. Raises
-    InputError where no text has two content tokens, or the model a single head.
+    distances come from them, the others from their softmax rows. `seed` decides the changes, `truncate` cuts
+    a text that is too long. All layers take part, and the sink sets are this table's own. Raises InputError
+    where no text has two content tokens, or the model a single head.
     """
-    cells = measure_cells(model, texts, progress, seed, implementation)
+    cells = measure_cells(model, texts, progress, seed, implementation, truncate)
     heads = model.config.n_heads
-    return (
+    tables = (
         _grid(cells, model, len(texts)),
         _laws(cells),
         _counterexamples(cells, heads),
         Table("invariance_cells", "Every cell", _CELLS, tuple(_line(c, heads) for c in cells), shown=False),
+    )
+    context = _context(cells)
+    return (
+        *(replace(table, notes=(*table.notes, *context)) for table in tables),
         *(_check(change, [cell for cell in cells if cell.change == change]) for change in CHANGES),
     )
+
+
+def _context(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """What every number of the study is of, for each of the sink sets."""
+    said = []
+    for sinks in SINKS:
+        grounds = [cell.ground for cell in cells if cell.sinks == sinks]
+        first, undefined = grounds[0], max(ground.undefined for ground in grounds)
+        said.append(
+            f"{sinks}: {counted(first.texts, 'text')}, {length_words(list(first.lengths))}, "
+            f"{counted(first.rows, 'pair')} of rows of two heads, content queries that are no special token, "
+            f"{undefined:,} pairs undefined"
+        )
+    return tuple(said)
 
 
 def _grid(cells: Sequence[Cell], model: Model, texts: int) -> Table:
@@ -96,7 +118,8 @@ def _grid(cells: Sequence[Cell], model: Model, texts: int) -> Table:
     intro = (
         f"Scores of {model.name}, {counted(texts, 'text')}, {n_heads} heads, each against the next one and "
         f"one half the model away, at up to {QUERIES} content queries of a text.",
-        "Sink sets: the first token, one key; and several, the special tokens of a text that has two or "
+        "All layers, and sink sets of this table's own, whatever else was asked for: "
+        "the first token, one key; and several, the special tokens of a text that has two or "
         "more, else its first two tokens.",
         *(f"{change}: {words}" for change, words in CHANGES.items()),
     )
