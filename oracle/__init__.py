@@ -23,6 +23,7 @@ from oracle.distances import (
     row_distances,
 )
 from oracle.forward import forward, forward_batch
+from oracle.language_model import logits, perplexity
 from oracle.loading import load_model
 from oracle.measures import (
     head_summed_norm,
@@ -78,11 +79,13 @@ __all__ = [
     "head_distances",
     "head_summed_norm",
     "load_model",
+    "logits",
     "mean_distances",
     "merge_words",
     "norm_odds_ratio",
     "open_merged_rows",
     "open_rows",
+    "perplexity",
     "read_attention",
     "replace_zeros",
     "row_distances",

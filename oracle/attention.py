@@ -8,15 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle.model import Layer
-from oracle.ops import linear, softmax
+from oracle.ops import linear, rms_norm, softmax
+from oracle.rotary import rotate
 
-__all__ = ["HeadOutputs", "attend", "split_heads", "transformed_gram", "transformed_vectors", "visible_keys"]
+__all__ = [
+    "HeadOutputs",
+    "Scoring",
+    "attend",
+    "earlier_keys",
+    "split_heads",
+    "transformed_gram",
+    "transformed_vectors",
+    "visible_keys",
+]
 
 Array = NDArray[Any]
 
 
 class HeadOutputs(NamedTuple):
-    """Everything one layer's heads compute for one text."""
+    """Everything one layer's heads compute for one text; shared keys and values are repeated."""
 
     queries: Array  # (head, token, d_head)
     keys: Array  # (head, token, d_head)
@@ -39,24 +49,58 @@ def visible_keys(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return mask[:, None] & mask[None, :]
 
 
+def earlier_keys(mask: NDArray[np.bool_], window: int | None = None) -> NDArray[np.bool_]:
+    """Keys that do not come after their query, (query, key): with `window` the nearest ones, itself included.
+
+    The window counts real tokens of `mask` (token,), so that padding moves nothing.
+    """
+    behind = np.tri(len(mask), dtype=bool)
+    places = np.cumsum(mask)
+    return behind if window is None else behind & (places[:, None] - places < window)
+
+
+class Scoring(NamedTuple):
+    """How scores are made, where it is not q·k / sqrt(d_head) alone."""
+
+    scalar: float | None = None  # in the place of d_head
+    divisor: float = 1.0
+    cap: float | None = None
+    turns: tuple[Array, Array] | None = None  # cosines and sines of rotary positions
+    norm_epsilon: float = 0.0  # of the norms of queries and keys
+
+
+_PLAIN = Scoring()
+
+
 def attend(
-    x: Array, layer: Layer, n_heads: int, visible: NDArray[np.bool_], scores: Array, attention: Array
+    x: Array,
+    layer: Layer,
+    n_heads: int,
+    visible: NDArray[np.bool_],
+    scores: Array,
+    attention: Array,
+    scoring: Scoring = _PLAIN,
 ) -> HeadOutputs:
     """Run the attention of one layer on hidden states (token, d_model).
 
-    Writes into `scores` and `attention`, both (head, query, key). Scores are q·k / sqrt(d_head) and minus
-    infinity where the key is not visible (Vaswani et al. 2017, arXiv 1706.03762, equation 1).
+    Writes into `scores` and `attention`, both (head, query, key). Scores are q·k / sqrt(d_head), unless
+    `scoring` changes that, and minus infinity where the key is not visible (Vaswani et al. 2017, arXiv
+    1706.03762, equation 1). A cap c makes them c tanh(score / c) before the mask. Heads share keys and values
+    in order: with two key/value heads of four, heads 0 and 1 have the first.
     """
-    queries, keys, values = (
-        split_heads(linear(x, part), n_heads) for part in (layer.query, layer.key, layer.value)
-    )
-    scaled = queries / np.sqrt(x.dtype.type(queries.shape[-1]))
+    queries, keys, values = _vectors(x, layer, n_heads, scoring)
+    kind = x.dtype.type
+    scaled = queries / np.sqrt(kind(queries.shape[-1] if scoring.scalar is None else scoring.scalar))
+    if scoring.divisor != 1:
+        scaled /= kind(scoring.divisor)
     hidden = None if visible.all() else ~visible
     context = np.empty_like(x, shape=(x.shape[0], n_heads, values.shape[-1]))
     for head in range(n_heads):  # one head at a time keeps its rows in the cache from product to softmax
         np.matmul(scaled[head], keys[head].T, out=scores[head])
+        if scoring.cap is not None:
+            _cap(scores[head], kind(scoring.cap))
         if hidden is not None:
-            scores[head][hidden] = -np.inf
+            np.copyto(scores[head], -np.inf, where=hidden)
         softmax(scores[head], out=attention[head])
         context[:, head] = attention[head] @ values[head]
     output = linear(context.reshape(x.shape[0], n_heads * values.shape[-1]), layer.output)
@@ -80,3 +124,26 @@ def transformed_gram(values: Array, output_weight: Array) -> Array:
     """Inner products f_h·f_g of the transformed vectors at each key: (key, head, head), float64 or wider."""
     vectors = transformed_vectors(values, output_weight).transpose(1, 0, 2)  # (key, head, d_model)
     return vectors @ vectors.transpose(0, 2, 1)
+
+
+def _vectors(x: Array, layer: Layer, n_heads: int, scoring: Scoring) -> tuple[Array, Array, Array]:
+    """Queries, keys and values of every head, each (head, token, d_head): normed, turned, repeated."""
+    query, key, value = (linear(x, part) for part in (layer.query, layer.key, layer.value))
+    n_shared = n_heads * key.shape[-1] // query.shape[-1]
+    queries = split_heads(query, n_heads)
+    keys, values = split_heads(key, n_shared), split_heads(value, n_shared)
+    if layer.query_norm is not None and layer.key_norm is not None:
+        queries = rms_norm(queries, layer.query_norm, scoring.norm_epsilon)
+        keys = rms_norm(keys, layer.key_norm, scoring.norm_epsilon)
+    if scoring.turns is not None:
+        queries, keys = rotate(queries, scoring.turns), rotate(keys, scoring.turns)
+    if n_shared != n_heads:
+        keys, values = (np.repeat(part, n_heads // n_shared, axis=0) for part in (keys, values))
+    return queries, keys, values
+
+
+def _cap(scores: Array, cap: Any) -> None:
+    """Replace scores by cap * tanh(score / cap)."""
+    scores /= cap
+    np.tanh(scores, out=scores)
+    scores *= cap

@@ -10,14 +10,24 @@ from numpy.typing import NDArray
 
 from oracle._checks import InputError, as_array, reject
 from oracle.activations import ACTIVATIONS
-from oracle.attention import HeadOutputs, attend, transformed_gram, transformed_vectors, visible_keys
+from oracle.attention import (
+    HeadOutputs,
+    Scoring,
+    attend,
+    earlier_keys,
+    transformed_gram,
+    transformed_vectors,
+    visible_keys,
+)
+from oracle.beginnings import beginning_notes
 from oracle.inputs import check_length, check_mask, check_token_types, read_tokens
-from oracle.model import Embeddings, Layer, Model
-from oracle.ops import layer_norm, linear
+from oracle.model import Embeddings, Layer, Model, ModelConfig, Norm
+from oracle.ops import layer_norm, linear, rms_norm
+from oracle.rotary import turns
 from oracle.sinks import choose_sinks
 from oracle.trace import KEEP_ALL, KEEP_DEFAULT, Trace
 
-__all__ = ["embed", "feed_forward", "forward", "forward_batch"]
+__all__ = ["embed", "feed_forward", "forward", "forward_batch", "normed", "positions_of"]
 
 Array = NDArray[Any]
 
@@ -36,7 +46,8 @@ def forward(
 
     `text_or_token_ids` is a string (the model's own tokenizer adds its special tokens) or token ids (token,).
     `mask` (token,) is False at padding, which stays in the arrays and is invisible; positions count from
-    the first real token. `sink` is read by `choose_sinks`. `keep` names what the Trace stores. A text
+    the first real token. `sink` is read by `choose_sinks`; in a causal model "special", the default, is the
+    first real token, whether that is a BOS or not. `keep` names what the Trace stores. A text
     longer than the model's positions raises InputError, unless `truncate` keeps its first positions
     (of a string: the tokenizer cuts it and closes it with its special tokens).
     """
@@ -52,10 +63,13 @@ def forward(
     real = check_mask(mask, len(read.ids))
     check_length(model, int(real.sum()))
     types = check_token_types(model, token_types, len(read.ids))
+    if model.config.causal and isinstance(sink, str) and sink == "special":
+        sink = "first"
     sinks = choose_sinks(sink, read.tokens, read.ids, real, model.config.sink_ids)
-    visible = visible_keys(real)
+    visible = _visible(model.config, real)
     arrays = _run(model, read.ids, real, types, visible, kept)
-    return Trace(read.tokens, read.ids, real, sinks, visible, read.text, read.offsets, read.notes, arrays)
+    notes = (*read.notes, *beginning_notes(model, read, real))
+    return Trace(read.tokens, read.ids, real, sinks, visible, read.text, read.offsets, notes, arrays)
 
 
 def forward_batch(
@@ -100,15 +114,53 @@ def forward_batch(
 
 
 def embed(table: Embeddings, ids: Array, positions: Array, types: Array, epsilon: float) -> Array:
-    """Sum of word, position and token-type embeddings, normalised: (token, d_model)."""
-    total = table.words[ids] + table.token_types[types]
-    total += table.positions[positions]
-    return layer_norm(total, table.norm, epsilon)
+    """What enters the first block, (token, d_model); `positions` are rows of their table."""
+    total = table.words[ids]
+    if table.scale != 1:
+        total *= total.dtype.type(table.scale)
+    if table.project_words is not None:
+        total = linear(total, table.project_words)
+    if table.token_types is not None:
+        total += table.token_types[types]
+    if table.positions is not None:
+        total += table.positions[positions]
+    if table.norm is not None:
+        total = layer_norm(total, table.norm, epsilon)
+    return total if table.project is None else linear(total, table.project)
 
 
 def feed_forward(x: Array, layer: Layer, activation: str) -> Array:
-    """The two-layer network of a block: (token, d_model) to (token, d_model)."""
-    return linear(ACTIVATIONS[activation](linear(x, layer.up)), layer.down)
+    """The network of a block: (token, d_model) to (token, d_model), through a gate where it has one."""
+    function = ACTIVATIONS[activation]
+    if layer.gate is None:
+        return linear(function(linear(x, layer.up)), layer.down)
+    inner = function(linear(x, layer.gate))
+    inner *= linear(x, layer.up)
+    return linear(inner, layer.down)
+
+
+def normed(x: Array, norm: Norm, config: ModelConfig) -> Array:
+    """The norm of `config` over the last axis."""
+    if config.norm_kind == "layer":
+        return layer_norm(x, norm, config.norm_epsilon)
+    return rms_norm(x, norm, config.norm_epsilon, plus_one=config.norm_kind == "rms_plus_one")
+
+
+def positions_of(config: ModelConfig, ids: Array, real: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The position of each token, (token,): counted from `position_offset` over real tokens."""
+    counted = real & (ids != config.pad_id) if config.positions_skip_pad else real
+    places = np.where(counted, np.cumsum(counted) - 1, -1)
+    return np.maximum(places + config.position_offset, 0)
+
+
+def _visible(config: ModelConfig, real: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which key each query may see: (query, key), or (layer, 1, query, key) where layers differ in that."""
+    visible = visible_keys(real)
+    if not config.causal:
+        return visible
+    windows = config.windows or (None,)
+    seen = {window: visible & earlier_keys(real, window) for window in set(windows)}
+    return seen[windows[0]] if len(seen) == 1 else np.stack([seen[window] for window in windows])[:, None]
 
 
 def _run(
@@ -131,21 +183,51 @@ def _run(
     derived = ("value_norm", "transformed_norm", "transformed_gram")
     arrays = {name: np.empty(shapes[name], wide if name in derived else dtype) for name in kept}
     spare = {name: np.empty(shapes[name][1:], dtype) for name in ("scores", "attention") if name not in kept}
-    positions = np.maximum(np.cumsum(real) - 1, 0)
+    positions = positions_of(config, ids, real)
     x = embed(model.embeddings, ids, positions, types, config.norm_epsilon)
+    scoring = _scoring(config, positions, dtype)
     if "hidden_states" in kept:
         arrays["hidden_states"][0] = x
     for index, layer in enumerate(model.layers):
         scores, attention = (
             arrays[name][index] if name in kept else spare[name] for name in ("scores", "attention")
         )
-        heads = attend(x, layer, config.n_heads, visible, scores, attention)
-        x = layer_norm(x + heads.output, layer.attention_norm, config.norm_epsilon)
-        x = layer_norm(x + feed_forward(x, layer, config.activation), layer.output_norm, config.norm_epsilon)
+        seen = visible if visible.ndim == 2 else visible[index, 0]
+        if config.score_by_layer:
+            scoring = scoring._replace(divisor=index + 1.0)
+        entering = normed(x, layer.attention_norm, config) if config.norm_place != "post" else x
+        heads = attend(entering, layer, config.n_heads, seen, scores, attention, scoring)
+        x = _add_to_residual(x, heads.output, layer, config)
         if "hidden_states" in kept:
             arrays["hidden_states"][index + 1] = x
         _record(arrays, index, heads, layer.output.weight)
     return arrays
+
+
+def _scoring(config: ModelConfig, positions: Array, dtype: np.dtype[Any]) -> Scoring:
+    return Scoring(
+        scalar=config.score_scalar,
+        cap=config.score_cap,
+        turns=None if config.rotary is None else turns(config.rotary, positions, dtype),
+        norm_epsilon=config.norm_epsilon,
+    )
+
+
+def _add_to_residual(x: Array, attended: Array, layer: Layer, config: ModelConfig) -> Array:
+    """The rest of a block, from what attention wrote to what the block puts out: (token, d_model)."""
+    post, activation = config.norm_place == "post", config.activation
+    if config.parallel_residual:
+        return x + attended + feed_forward(normed(x, layer.output_norm, config), layer, activation)
+    if layer.attention_post_norm is not None:
+        attended = normed(attended, layer.attention_post_norm, config)
+    x = x + attended
+    if post:
+        x = normed(x, layer.attention_norm, config)
+    fed = feed_forward(x if post else normed(x, layer.output_norm, config), layer, activation)
+    if layer.output_post_norm is not None:
+        fed = normed(fed, layer.output_post_norm, config)
+    x = x + fed
+    return normed(x, layer.output_norm, config) if post else x
 
 
 def _record(arrays: dict[str, Array], index: int, heads: HeadOutputs, output_weight: Array) -> None:

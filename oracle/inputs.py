@@ -84,7 +84,8 @@ def check_token_types(model: Model, token_types: Any, count: int) -> NDArray[np.
     """Token types (token,), zeros by default (one segment)."""
     if token_types is None:
         return np.zeros(count, dtype=np.int64)
-    types, known = as_array("token_types", token_types), len(model.embeddings.token_types)
+    table = model.embeddings.token_types
+    types, known = as_array("token_types", token_types), 1 if table is None else len(table)
     integers = types.dtype.kind in "iu"
     if types.shape != (count,) or not integers or (count and not 0 <= types.min() <= types.max() < known):
         reject(
@@ -153,18 +154,38 @@ def _tokenize(model: Model, text: str, truncate: bool) -> Tokens:
             todo="Use the tokenizer.json that belongs to this checkpoint.",
         )
     offsets = tuple((int(start), int(end)) for start, end in encoding.offsets)
-    return Tokens(
-        ids, tuple(encoding.tokens), text, offsets, _literal_specials(model, ids, encoding.tokens, offsets)
-    )
+    notes = _literal_specials(model, ids, encoding.tokens, offsets)
+    if not truncate:
+        notes += _left_out(model, text, offsets)
+    return Tokens(ids, tuple(encoding.tokens), text, offsets, notes)
 
 
 def _literal_specials(model: Model, ids: Array, tokens: Any, offsets: Any) -> tuple[str, ...]:
     """Special tokens that the writer typed: they span characters, those that the tokenizer adds span none."""
+    config = model.config
+    counts = {token_id: "it counts as a special token" for token_id in config.sink_ids}
+    if config.bos_id is not None:
+        counts.setdefault(config.bos_id, "the model reads it as a BOS")
     return tuple(
-        f"the text itself contains {tokens[place]} (token {place}); it counts as a special token"
+        f"the text itself contains {tokens[place]} (token {place}); {counts[token_id]}"
         for place, token_id in enumerate(ids.tolist())
-        if token_id in model.config.sink_ids and offsets[place][1] > offsets[place][0]
+        if token_id in counts and offsets[place][1] > offsets[place][0]
     )
+
+
+def _left_out(model: Model, text: str, offsets: Any) -> tuple[str, ...]:
+    """Characters that no token spans: a byte-level vocabulary may lack some bytes, and says nothing of it."""
+    if not model.config.causal:  # BERT kin drop accents and control characters on purpose
+        return ()
+    spanned = np.zeros(len(text) + 1, dtype=np.int64)  # where tokens begin, less where they end
+    for start, end in offsets:
+        spanned[start] += 1
+        spanned[end] -= 1
+    lost = [place for place in np.flatnonzero(np.cumsum(spanned[:-1]) == 0) if not text[place].isspace()]
+    if not lost:
+        return ()
+    first = f"U+{ord(text[lost[0]]):04X} at character {lost[0]}"
+    return (f"WARNING: characters that the vocabulary lacks are left out: {len(lost):,}, the first {first}",)
 
 
 def _names(model: Model, ids: Array) -> tuple[str, ...]:

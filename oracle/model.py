@@ -11,7 +11,18 @@ from numpy.typing import DTypeLike, NDArray
 
 from oracle._checks import reject
 
-__all__ = ["Embeddings", "Layer", "Linear", "Model", "ModelConfig", "Norm", "float_dtype"]
+__all__ = [
+    "Embeddings",
+    "Head",
+    "Layer",
+    "Linear",
+    "Model",
+    "ModelConfig",
+    "Norm",
+    "Rotary",
+    "RotaryScaling",
+    "float_dtype",
+]
 
 Array = NDArray[Any]
 _Node = TypeVar("_Node")
@@ -23,45 +34,99 @@ class Linear(NamedTuple):
     """A linear map x W + b, stored as the mathematics writes it: W is (d_in, d_out)."""
 
     weight: Array  # (d_in, d_out)
-    bias: Array  # (d_out,)
+    bias: Array | None = None  # (d_out,)
 
 
 class Norm(NamedTuple):
-    """Scale and shift of a LayerNorm, each (d_model,)."""
+    """Scale and shift of a LayerNorm, each (d_model,); an RMSNorm has no shift."""
 
     weight: Array
-    bias: Array
+    bias: Array | None = None
 
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Tables that are summed per token, then normalised."""
+    """Tables that are summed per token, then normalised where there is a norm.
 
-    words: Array  # (vocabulary, d_model)
-    positions: Array  # (position, d_model)
-    token_types: Array  # (token type, d_model)
-    norm: Norm
+    They have the width of the blocks, unless `project` maps the normalised sum, (d_table, d_model), or
+    `project_words` the words before they are summed.
+    """
+
+    words: Array  # (vocabulary, d_table)
+    positions: Array | None = None  # (position, d_table); a token's row is position_offset plus its place
+    token_types: Array | None = None  # (token type, d_table)
+    norm: Norm | None = None
+    project: Linear | None = None
+    project_words: Linear | None = None
+    scale: float = 1.0  # of the words, before they are summed
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One block with the norm after each residual sum (the BERT order)."""
+    """One block. Where its norms stand is said by `ModelConfig.norm_place`.
 
-    query: Linear
-    key: Linear
-    value: Linear
+    `attention_norm` and `output_norm` follow the two residual sums ("post"), or else stand before attention
+    and before the feed-forward network; the two post norms, of "both", are taken of what each of them adds.
+    """
+
+    query: Linear  # (d_model, head * d_head)
+    key: Linear  # (d_model, key/value head * d_head)
+    value: Linear  # (d_model, key/value head * d_head)
     output: Linear  # (head * d_head, d_model): rows h * d_head onwards belong to head h
     attention_norm: Norm
     up: Linear
     down: Linear
     output_norm: Norm
+    gate: Linear | None = None
+    query_norm: Norm | None = None  # (d_head,), an RMSNorm of each head's query
+    key_norm: Norm | None = None
+    attention_post_norm: Norm | None = None
+    output_post_norm: Norm | None = None
+
+
+@dataclass(frozen=True)
+class Head:
+    """From the last block's output to logits: a norm, a projection, the map to the vocabulary.
+
+    `words` is None where the checkpoint holds no such map, or the word table serves as one (`tied_head`).
+    """
+
+    norm: Norm | None = None
+    project: Linear | None = None
+    words: Linear | None = None  # (d_model, vocabulary)
+
+
+class RotaryScaling(NamedTuple):
+    """How frequencies are stretched for longer texts than a model was first trained on.
+
+    Without `original_positions` all are divided by `factor` ("linear"). With it ("llama3") those whose
+    wavelength is above original_positions / low_factor are, those below original_positions / high_factor
+    are left alone, and between the two the divisor changes smoothly.
+    """
+
+    factor: float
+    original_positions: float | None = None
+    low_factor: float = 1.0
+    high_factor: float = 4.0
+
+
+class Rotary(NamedTuple):
+    """Rotary positions: entries i and i + dims / 2 of a head turn together by position * base^(-2i / dims).
+
+    Only the first `dims` entries of a query or key turn (Su et al. 2021, arXiv 2104.09864, section 3.2).
+    """
+
+    base: float
+    dims: int  # even
+    scaling: RotaryScaling | None = None
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Sizes and choices of one architecture, under the field's names.
+    """Sizes and choices of one architecture, under the field's names; the defaults are those of BERT.
 
-    `sink_ids` are the token ids that form the default sink set ([CLS], [SEP] or their equivalents).
+    `sink_ids` are the token ids that form the default sink set ([CLS], [SEP] or their equivalents); that of a
+    causal model is its first token.
     """
 
     family: str
@@ -71,11 +136,26 @@ class ModelConfig:
     d_head: int
     d_ff: int
     vocab_size: int
-    max_positions: int
+    max_positions: int  # tokens of the longest text
     activation: str
     norm_epsilon: float
     pad_id: int | None = None
     sink_ids: tuple[int, ...] = ()
+    bos_id: int | None = None  # of a causal model: the token that its texts begin with, if it names one
+    n_kv_heads: int | None = None  # key/value heads that groups of heads share; None: one for each head
+    causal: bool = False
+    windows: tuple[int | None, ...] = ()  # of each layer: how many keys a query sees, itself included
+    norm_kind: str = "layer"  # "layer", "rms", or "rms_plus_one", which scales by one plus its weight
+    norm_place: str = "post"  # "post": of each residual sum; "pre": of what enters; "both": see Layer
+    parallel_residual: bool = False  # the feed-forward network reads what attention reads, not what it wrote
+    position_offset: int = 0  # the row of the first token; padding has the one before it
+    positions_skip_pad: bool = False  # tokens that are `pad_id` count as padding, whatever the mask says
+    rotary: Rotary | None = None
+    score_scalar: float | None = None  # scores are q·k over the root of it; None: d_head
+    score_by_layer: bool = False  # and over the number of the layer, from one
+    score_cap: float | None = None  # c tanh(score / c), before the mask
+    logit_cap: float | None = None
+    tied_head: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +173,7 @@ class Model:
     name: str = "unnamed"
     sha256: str | None = None
     source: Path | None = None
+    head: Head | None = None  # of a causal model
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -104,8 +185,10 @@ class Model:
         target = float_dtype(dtype)
         if target == self.dtype:
             return self
-        embeddings, layers = _cast(self.embeddings, target), _cast(self.layers, target)
-        return replace(self, embeddings=embeddings, layers=layers)
+        cast = {id(layer): _cast(layer, target) for layer in self.layers}  # shared layers stay shared
+        layers = tuple(cast[id(layer)] for layer in self.layers)
+        embeddings, head = _cast(self.embeddings, target), _cast(self.head, target)
+        return replace(self, embeddings=embeddings, layers=layers, head=head)
 
 
 def float_dtype(dtype: DTypeLike | str) -> np.dtype[Any]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from oracle.model import Linear, Norm
 
-__all__ = ["layer_norm", "linear", "softmax"]
+__all__ = ["layer_norm", "linear", "rms_norm", "softmax"]
 
 Array = NDArray[Any]
 
@@ -17,7 +17,8 @@ Array = NDArray[Any]
 def linear(x: Array, layer: Linear) -> Array:
     """Affine map x W + b over the last axis: (..., d_in) to (..., d_out)."""
     result = x @ layer.weight
-    result += layer.bias
+    if layer.bias is not None:
+        result += layer.bias
     return result
 
 
@@ -32,8 +33,22 @@ def layer_norm(x: Array, norm: Norm, epsilon: float) -> Array:
     variance += x.dtype.type(epsilon)
     centred /= np.sqrt(variance)
     centred *= norm.weight
-    centred += norm.bias
+    if norm.bias is not None:
+        centred += norm.bias
     return centred
+
+
+def rms_norm(x: Array, norm: Norm, epsilon: float, *, plus_one: bool = False) -> Array:
+    """RMSNorm over the last axis: x / sqrt(mean of x^2 + epsilon), times the weight or one plus it.
+
+    Source: Zhang and Sennrich 2019, arXiv 1910.07467, equation 4, with epsilon inside the root.
+    """
+    kind = x.dtype.type
+    square = np.einsum("...d,...d->...", x, x)[..., None] / kind(x.shape[-1])
+    square += kind(epsilon)
+    result = x / np.sqrt(square)
+    result *= norm.weight + kind(1) if plus_one else norm.weight
+    return result
 
 
 def softmax(scores: Array, out: Array | None = None) -> Array:

@@ -33,18 +33,24 @@ class Trace:
     """One text through one model. Arrays that `keep=` left out raise InputError when they are asked for.
 
     Padding stays in the arrays and is marked invisible: `visible` is False in its rows and columns, its
-    attention rows are zeros and its scores minus infinity.
+    attention rows are zeros and its scores minus infinity. Keys that a causal model or a window hides are
+    invisible too. Where all layers see the same, `visible` is (query, key); in a model whose windows differ
+    by layer it is (layer, 1, query, key), which broadcasts against rows. `visible_in` asks for one layer.
     """
 
     tokens: tuple[str, ...]
     token_ids: NDArray[np.int64]  # (token,)
     mask: NDArray[np.bool_]  # (token,), False at padding
     sink_mask: NDArray[np.bool_]  # (key,)
-    visible: NDArray[np.bool_]  # (query, key)
+    visible: NDArray[np.bool_]  # (query, key), or (layer, 1, query, key) where windows differ by layer
     text: str | None = None
     offsets: tuple[tuple[int, int], ...] | None = None  # (token,) of character spans in `text`
     notes: tuple[str, ...] = ()
     _kept: Mapping[str, Array] = field(default_factory=dict, repr=False)
+
+    def visible_in(self, layer: int) -> NDArray[np.bool_]:
+        """Which key each query sees in one layer, (query, key)."""
+        return self.visible if self.visible.ndim == 2 else self.visible[layer, 0]
 
     def _get(self, name: str) -> Array:
         if name not in self._kept:
@@ -58,7 +64,7 @@ class Trace:
 
     @property
     def scores(self) -> Array:
-        """(layer, head, query, key): after scale and mask, before the softmax; -inf where not visible."""
+        """(layer, head, query, key): after scale, cap and mask, before the softmax; -inf where hidden."""
         return self._get("scores")
 
     @property
@@ -68,17 +74,17 @@ class Trace:
 
     @property
     def queries(self) -> Array:
-        """(layer, head, token, d_head), before the scale."""
+        """(layer, head, token, d_head), after the rotary turn and before the scale."""
         return self._get("queries")
 
     @property
     def keys(self) -> Array:
-        """(layer, head, token, d_head)."""
+        """(layer, head, token, d_head), after the rotary turn; keys that heads share are repeated."""
         return self._get("keys")
 
     @property
     def values(self) -> Array:
-        """(layer, head, token, d_head), bias included."""
+        """(layer, head, token, d_head), bias included; values that heads share are repeated."""
         return self._get("values")
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import types
 
+import gguf_files
 import pytest
 
 from oracle import InputError, Unavailable
@@ -227,3 +228,17 @@ def test_validate_refuses_texts_without_content_before_any_work(work, text):
     with pytest.raises(InputError, match="texts: expected a text with a token beside the special ones"):
         commands.validate("minilm-l6", Texts("a test", (text,)), silent)
     assert not work
+
+
+def test_the_models_table_says_what_dequantised_copies_take(tmp_path, monkeypatch):
+    from oracle.loading._gguf import dequantise
+
+    monkeypatch.setenv("SINKSCOPE_CACHE", str(tmp_path / "cache"))
+    assert [part.key for part in commands.list_models().parts] == ["models"]
+    path = gguf_files.write_gguf(tmp_path / "small.gguf", gguf_files.weights())
+    folder, _ = dequantise(path, None, lambda line: None)
+    table = commands.list_models().parts[1]
+    size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
+    assert table.rows == ((folder.name, "cached", size, "small.gguf"),)
+    assert "removed from the cache" in commands.remove(folder.name).parts[0].text
+    assert [part.key for part in commands.list_models().parts] == ["models"]

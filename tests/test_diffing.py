@@ -36,9 +36,9 @@ def small(tmp_path: Path) -> Model:
 
 @pytest.fixture
 def memory(bert_config: dict[str, Any], bert_tensors: Callable[..., Any]) -> Model:
-    from oracle.families import build_model
+    from oracle.families import Checkpoint, build_model
 
-    return build_model(bert_config, bert_tensors(bert_config))
+    return build_model(Checkpoint(bert_config, bert_tensors(bert_config)))
 
 
 def split(parts: tuple[Part, ...]) -> tuple[Table, Check, Note]:

@@ -1,5 +1,7 @@
 """The sink report: what it holds on a small model, on arrays, and on the real model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from text_models import by_key, hand_trace, small_model, width
@@ -119,9 +121,32 @@ def test_special_tokens_only_give_no_rows_and_no_crash(model):
 
 
 def test_many_notes_on_texts_are_cut_short(model):
-    said = texts_of(measure(model, ["[CLS] doctor"] * 11), "text")
+    texts = ["doctor " * count + "[CLS]" for count in range(11)]
+    said = texts_of(measure(model, [*texts, "doctor"]), "text")
     assert len(said) == 9
     assert said[-1] == "3 more notes on texts."
+
+
+def test_what_is_the_same_of_several_texts_is_said_once(model):
+    said = texts_of(measure(model, ["[CLS] doctor", "doctor", "[CLS] nurse", "a [SEP]"]), "text")
+    assert said == [
+        "2 of 4 texts: the text itself contains [CLS] (token 1); it counts as a special token",
+        "text 4: the text itself contains [SEP] (token 2); it counts as a special token",
+    ]
+
+
+def test_a_causal_model_without_bos_is_warned_about_above_the_numbers(model):
+    config = replace(model.config, causal=True, bos_id=3, sink_ids=())  # the tokenizer puts [CLS] first
+    parts = measure(replace(model, config=config), TEXTS, min_content_keys=1)
+    said = "WARNING: 3 of 3 texts: position 0 is not a BOS, [SEP] (id 3): the tokenizer adds none"
+    assert texts_of(parts, "warning") == [said]
+    assert parts[0].text == said
+    assert texts_of(parts, "sinks")[0].startswith("Sink set (first): first token (id 2). ")
+    parts = measure(replace(model, config=replace(config, bos_id=2)), TEXTS, min_content_keys=1)
+    assert texts_of(parts, "warning") == []
+    assert texts_of(parts, "text") == [
+        "3 of 3 texts: position 0 is the BOS [CLS] (id 2), which the tokenizer adds"
+    ]
 
 
 def test_errors_name_their_text(model):

@@ -5,17 +5,11 @@ from dataclasses import FrozenInstanceError
 import ml_dtypes
 import numpy as np
 import pytest
+from oracle_models import arrays_in as arrays
 from oracle_models import random_model
 from wording import refused
 
 from oracle.model import Layer, Linear, float_dtype
-
-
-def arrays(node):
-    if isinstance(node, np.ndarray):
-        return [node]
-    parts = node if isinstance(node, tuple) else vars(node).values()
-    return [array for part in parts for array in arrays(part)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "longdouble"])

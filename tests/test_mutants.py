@@ -61,7 +61,7 @@ def test_mutant_is_killed_by_its_trial_alone(mutant: Mutant, subjects: Subjects)
 
 def test_there_are_enough_mutants_with_names_of_their_own() -> None:
     assert len(BY_NAME) == len(MUTANTS)
-    for family in ("measure", "forward"):
+    for family in ("measure", "distance", "forward"):
         assert sum(mutant.family == family for mutant in MUTANTS) >= 20
 
 

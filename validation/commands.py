@@ -246,8 +246,8 @@ def bench(
 
 
 def list_models() -> Document:
-    """The models that can be had by name, and which of them stand in the cache."""
-    from oracle.loading import bundled_models
+    """The models that can be had by name, and what stands in the cache."""
+    from oracle.loading import bundled_models, dequantised_copies
 
     columns = (
         Column("name", "name"),
@@ -260,7 +260,13 @@ def list_models() -> Document:
         (model.name, model.state, model.wheel_size / 1e6, f"{model.package} {model.version}", model.about)
         for model in bundled_models()
     )
-    return Document("models", here(), (Table("models", "Models by name", columns, rows),))
+    tables = [Table("models", "Models by name", columns, rows)]
+    copies = tuple((copy.name, copy.state, copy.size / 1e6, copy.file) for copy in dequantised_copies())
+    if copies:
+        title = "Dequantised copies of GGUF files in the cache, made at their first use"
+        size, made_from = Column("megabytes", "MB on disk", ".0f"), Column("file", "made from")
+        tables.append(Table("dequantised", title, (*columns[:2], size, made_from), copies))
+    return Document("models", here(), tuple(tables))
 
 
 def fetch(name: str, progress: Progress) -> Document:

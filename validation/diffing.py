@@ -11,6 +11,7 @@ import numpy as np
 from oracle import Model
 from validation.headline import length_words
 from validation.progress import Progress, silent
+from validation.reference import LIFTED
 from validation.report.document import Check, Column, Note, Part, Table
 from validation.stages import Text, read_texts, runner, single
 from validation.tally import Stage, Tally
@@ -67,6 +68,8 @@ def diff(
         "the error there is the largest part of what it may be: the bound times what stands under times",
         "max rel and ULPs are large where a value is near zero",
     ]
+    if "torch-float64" in (first, second):
+        notes.append(f"torch: {LIFTED}")
     if np.finfo(np.longdouble).eps == np.finfo(np.float64).eps:
         notes.append("longdouble is no wider than float64 on this machine")
     left = tally.leaving

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from oracle import Model
 from oracle.loading import load_model
 from validation.progress import Progress, silent
-from validation.reference import random_bert
+from validation.reference import LIFTED, random_bert
 from validation.report.document import Check, Column, Part, Table
 from validation.stages import Batch, Run, Text, read_texts, runner, single
 from validation.tally import Tally
@@ -114,7 +114,8 @@ def validate_forward(
     ids, skipped = read_texts(model, texts, truncate)
     batched = choose_batch(list(map(len, ids)))
     some = [ids[index] for index in batched]
-    segments = len(model.embeddings.token_types)
+    types = model.embeddings.token_types
+    segments = 1 if types is None else len(types)
     pad = model.config.pad_id or 0
     cases: dict[str, list[Batch]] = {
         "each text": [single(tokens) for tokens in ids],
@@ -158,6 +159,7 @@ def validate_forward(
         f"padded batch: {_batch_words(ids, batched)}, on the right and on the left, with token types",
         f"random weights: {draws} draws, each with a text alone and three padded on either side; the float32 "
         "bound is made for trained weights, so that here only the RMS ratio is judged in float32",
+        f"torch: {LIFTED}",
         "all stages: embeddings, queries, keys, values, scores, rows and block outputs within their bounds",
         *((f"skipped: {counted(skipped, 'text')} without tokens",) if skipped else ()),
     )

@@ -37,6 +37,7 @@ __all__ = ["Gathered", "gather", "gather_arrays"]
 Array = NDArray[Any]
 
 _UNKNOWN = ("[UNK]", "<unk>")
+_LOUD = "WARNING: "  # how a note begins that must stand above the numbers
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ def gather(
     pooled = HEAD_SUMMED in weightings
     kept = ("attention", *WEIGHTINGS[1:], *(("transformed_gram",) if pooled else ()), *keep)
     report, tables, summed, said = SinkReport(sink), [], [], []
+    if model.config.causal and isinstance(sink, str) and sink == "special":
+        report = SinkReport("first")  # as forward reads it
     skipped = bare = unknown = 0
     cut: list[tuple[int, int]] = []
     for index, text in enumerate(texts):
@@ -99,7 +102,7 @@ def gather(
         if whole > len(trace.tokens):
             cut.append((whole, len(trace.tokens)))
         unknown += sum(token in _UNKNOWN for token in trace.tokens)
-        said += [f"text {index + 1}: {note}" for note in trace.notes]
+        said += [(index + 1, note) for note in trace.notes]
         where: dict[str, Any] = {"text": index, "layers": chosen}
         norms = {name: getattr(trace, name) for name in WEIGHTINGS[1:]}
         sinks, visible = trace.sink_mask, trace.visible
@@ -124,10 +127,11 @@ def gather(
         )
     if not report.names and is_token(sink):
         refuse_token(sink, len(tables))
-    notes = _text_notes(len(texts), skipped=skipped, bare=bare, said=said)
+    loud, calm = _told(said, len(texts))
+    notes = _text_notes(len(texts), skipped=skipped, bare=bare, said=calm)
     if unknown:
         notes = (*notes, Note("unknown", f"Tokens that the vocabulary lacks ([UNK]): {unknown:,}."))
-    warnings = (_cut_note(cut),) if cut else ()
+    warnings = (*((_cut_note(cut),) if cut else ()), *(Note("warning", note) for note in loud))
     table = join_tables(tables)
     _refuse_no_rows(table, report, min_content_keys)
     joined = join_tables(summed) if pooled else None
@@ -197,6 +201,21 @@ def _text_notes(total: int, *, skipped: int = 0, bare: int = 0, said: Sequence[s
     if len(said) > 8:
         notes.append(Note("text", f"{len(said) - 8} more notes on texts."))
     return tuple(notes)
+
+
+def _told(said: Sequence[tuple[int, str]], total: int) -> tuple[list[str], list[str]]:
+    """What was said of single texts, in one line where it is the same of several: warnings, and the rest."""
+    of: dict[str, list[int]] = {}
+    for text, note in said:
+        of.setdefault(note, []).append(text)
+    loud, calm = [], []
+    for note, texts in of.items():
+        where = f"text {texts[0]}" if len(texts) == 1 else f"{len(texts)} of {counted(total, 'text')}"
+        if note.startswith(_LOUD):
+            loud.append(f"{_LOUD}{where}: {note.removeprefix(_LOUD)}")
+        else:
+            calm.append(f"{where}: {note}")
+    return loud, calm
 
 
 def _cut_note(cut: Sequence[tuple[int, int]]) -> Note:

@@ -17,15 +17,34 @@ from numpy.typing import NDArray
 from oracle import Unavailable
 from oracle._checks import as_array, reject
 from oracle.loading._files import one_line
+from validation.reference_parts import (
+    CAUSAL,
+    blocks,
+    captured_softmax,
+    captured_states,
+    captured_vectors,
+    lifted,
+    own_positions,
+    query_parts,
+    quiet,
+    redraw,
+    runs_of_blocks,
+    skipped_rows,
+    widen_buffers,
+)
 
-__all__ = ["STAGES", "Reference", "random_bert", "torch_threads"]
+__all__ = ["LIFTED", "STAGES", "Reference", "random_bert", "random_network", "torch_threads"]
 
 Array = NDArray[Any]
 
 STAGES = ("embeddings", "queries", "keys", "values", "scores", "attention", "hidden_states")
 """What `Reference.run` returns, in the order of computation."""
 
-_PROBES, _PROBE_LENGTH, _GROWTHS = 3, 61, 60  # what random_bert looks at, and how long it tries
+LIFTED = "in float64 the steps that transformers always computes in float32 are lifted to float64 as well"
+"""What has to be said where `Reference` runs in float64."""
+
+_PROBES, _PROBE_LENGTH, _GROWTHS = 3, 61, 60  # what random_network looks at, and how long it tries
+_FIRST_CAUSAL = 8  # rows of a causal model before this one have a peak of necessity
 
 
 class Reference:
@@ -33,7 +52,7 @@ class Reference:
 
     def __init__(self, network: Any, directory: Path) -> None:
         """Use `load`."""
-        self._network, self.directory = network, directory
+        self._whole, self._network, self.directory = network, network.base_model, directory
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str], dtype: str = "float32") -> Reference:
@@ -45,10 +64,14 @@ class Reference:
         torch, transformers = _libraries()
         if dtype not in ("float32", "float64"):
             reject("dtype", expected="float32 or float64", found=str(dtype), todo="Name one of the two.")
-        with _quiet(torch, transformers):
+        path = os.fspath(directory)
+        with quiet(torch, transformers):
             try:
-                network, info = transformers.AutoModel.from_pretrained(
-                    os.fspath(directory),
+                config = transformers.AutoConfig.from_pretrained(path, local_files_only=True)
+                causal = config.model_type in CAUSAL
+                kind = transformers.AutoModelForCausalLM if causal else transformers.AutoModel
+                network, info = kind.from_pretrained(
+                    path,
                     attn_implementation="eager",
                     dtype=getattr(torch, dtype),
                     local_files_only=True,
@@ -60,10 +83,12 @@ class Reference:
             except Exception as error:  # whatever its own checks of a checkpoint raise
                 found = f"transformers refuses the checkpoint: {one_line(error)}"
                 _reject(directory, "a model that transformers loads", found)
-        made_up = [name for name in info["missing_keys"] if not name.startswith("pooler.")]
+        made_up = [name for name in info["missing_keys"] if not name.startswith(("pooler.", "lm_head."))]
         made_up += [str(key) for key in info["mismatched_keys"]]
         if made_up:
             _reject(directory, "every weight of the model", f"no fitting {', '.join(sorted(made_up))}")
+        if dtype == "float64":
+            widen_buffers(torch, network)
         return cls(network.eval(), Path(directory))
 
     def run(
@@ -77,26 +102,28 @@ class Reference:
         """Run a batch; every argument is (batch, token), `mask` is True at real tokens.
 
         Returns the stages that `keep` names, batch first: "embeddings" (batch, token, d_model); "queries",
-        "keys", "values" (batch, layer, head, token, d_head); "scores", "attention" (batch, layer, head,
-        query, key); "hidden_states" (batch, layer + 1, token, d_model). Scores are what their softmax is
-        given: padding keys stand at a large negative number there, and padding queries attend like others.
-        Without `position_ids` they count from 0 at the first column, padding or not.
+        "keys", "values" (batch, layer, head, token, d_head), turned where positions are rotary and repeated
+        where heads share them; "scores", "attention" (batch, layer, head, query, key); "hidden_states"
+        (batch, layer + 1, token, d_model), without a final norm. Scores are what their softmax is given, -inf
+        where they are masked; padding queries attend like others. Without `position_ids` they count from 0 at
+        the first column, padding or not; RoBERTa and OPT always count for themselves, by padding id and mask.
         """
         kept = set(keep)
         arguments = self._arguments(token_ids, mask, token_types, position_ids)
         found: dict[str, list[Any]] = {name: [] for name in STAGES}
         torch, _ = _libraries()
         with ExitStack() as stack:
-            stack.enter_context(torch.no_grad())
+            stack.enter_context(self._as_asked(torch))
             if "scores" in kept:
-                stack.enter_context(_captured_softmax(torch, found["scores"]))
-            for module, name in self._hooked(kept):
-                handle = module.register_forward_hook(lambda _m, _i, out, to=found[name]: to.append(out))
-                stack.callback(handle.remove)
-            output = self._network(**arguments, output_attentions=True, output_hidden_states=True)
-        found["attention"] = list(output.attentions)
-        found["hidden_states"] = list(output.hidden_states)
-        layers, heads = self._network.config.num_hidden_layers, self._network.config.num_attention_heads
+                stack.enter_context(captured_softmax(torch, found["scores"]))
+            if kept & {"queries", "keys", "values"}:
+                stack.enter_context(captured_vectors(self._network, found))
+            if kept & {"embeddings", "hidden_states"}:
+                stack.enter_context(captured_states(self._network, found["hidden_states"]))
+            found["attention"] = list(self._network(**arguments, output_attentions=True).attentions)
+        found["embeddings"] = found["hidden_states"][:1]
+        config = self._network.config
+        layers = config.num_hidden_layers * getattr(config, "inner_group_num", 1)
         stages = {}
         for name in (stage for stage in STAGES if stage in kept):
             wanted = {"embeddings": 1, "hidden_states": layers + 1}.get(name, layers)
@@ -106,10 +133,23 @@ class Reference:
                     f"belong, so this release cannot be compared with. Install another transformers."
                 )
             parts = [tensor.detach().numpy() for tensor in found[name]]
-            if name in ("queries", "keys", "values"):
-                parts = [p.reshape(*p.shape[:2], heads, -1).transpose(0, 2, 1, 3) for p in parts]
+            if name in ("keys", "values"):
+                shared = config.num_attention_heads // parts[0].shape[1]
+                parts = [np.repeat(part, shared, axis=1) for part in parts]
             stages[name] = parts[0] if name == "embeddings" else np.stack(parts, axis=1)
+        if "scores" in stages:
+            lowest = np.finfo(stages["scores"].dtype).min
+            stages["scores"][stages["scores"] < lowest / 2] = -np.inf
         return stages
+
+    def logits(self, token_ids: Any, mask: Any = None, position_ids: Any = None) -> Array:
+        """Logits of a causal model, (batch, token, vocabulary); arguments as for `run`."""
+        torch, _ = _libraries()
+        if self._whole is self._network:
+            _reject(self.directory, "a causal model", f"{self._network.config.model_type}, an encoder")
+        with self._as_asked(torch):
+            found = self._whole(**self._arguments(token_ids, mask, None, position_ids)).logits
+        return np.asarray(found.detach().numpy())
 
     def caller(self, token_ids: Any) -> Callable[[], Any]:
         """A function that runs their plain forward pass, attention rows included: something to time."""
@@ -131,6 +171,8 @@ class Reference:
             "position_ids": position_ids,
         }
         arrays = {name: as_array(name, value) for name, value in given.items() if value is not None}
+        if own_positions(self._network):
+            arrays.pop("position_ids", None)
         shape = arrays["input_ids"].shape
         for name, array in arrays.items():
             if array.shape != shape or len(shape) != 2:
@@ -140,28 +182,27 @@ class Reference:
                     found=f"{array.shape}",
                     todo="A single text is a batch of one.",
                 )
+        if not hasattr(self._network.config, "type_vocab_size"):
+            types = arrays.pop("token_type_ids", None)
+            if types is not None and types.any():
+                reject("token_types", expected="none", found="some", todo="This model has no token types.")
         return {name: torch.from_numpy(array.astype(np.int64)) for name, array in arrays.items()}
 
-    def _hooked(self, kept: set[str]) -> Iterator[tuple[Any, str]]:
-        """Their own modules, and the stage that each puts out."""
-        if "embeddings" in kept:
-            yield self._network.embeddings, "embeddings"
-        parts = {"queries": "query", "keys": "key", "values": "value"}
-        for layer in self._network.encoder.layer:
-            for name, part in parts.items():
-                if name in kept:
-                    yield getattr(layer.attention.self, part), name
+    @contextmanager
+    def _as_asked(self, torch: Any) -> Iterator[None]:
+        """Without gradients, and wholly in float64 where the network is."""
+        with ExitStack() as stack:
+            stack.enter_context(torch.no_grad())
+            if self._network.dtype == torch.float64:
+                stack.enter_context(lifted(torch))
+            yield
 
 
 def random_bert(directory: str | os.PathLike[str], seed: int, **config: Any) -> Path:
     """Write a randomly initialised BERT into `directory`, with real files, and return it.
 
-    `config` overrides transformers' BertConfig fields. Every parameter is redrawn from `seed`: biases,
-    matrices and tables normal with spread 0.5 (a fifth of that for matrices that write into the residual
-    stream, or all tokens become alike within three layers), norm weights uniform from 0.5 to 1.5. Then, layer
-    by layer, the queries grow by quarters until the mean largest weight of a row exceeds 0.5 on probe texts.
+    `config` overrides transformers' BertConfig fields; the weights are those of `random_network`.
     """
-    torch, transformers = _libraries()
     sizes = {
         "vocab_size": 101,
         "hidden_size": 30,
@@ -175,12 +216,26 @@ def random_bert(directory: str | os.PathLike[str], seed: int, **config: Any) -> 
         "cls_token_id": 1,
         "sep_token_id": 2,
     }
-    settings = transformers.BertConfig(**(sizes | config), attn_implementation="eager")
+    return random_network(directory, seed, "bert", **(sizes | config))
+
+
+def random_network(directory: str | os.PathLike[str], seed: int, family: str, **config: Any) -> Path:
+    """Write a randomly initialised model into `directory`, with real files, and return it.
+
+    `config` holds the fields of transformers' configuration of that family, a `model_type`. Every parameter
+    is redrawn from `seed`: biases, matrices and tables normal with spread 0.5 (a fifth of that for matrices
+    that write into the residual stream, or all tokens become alike within three layers), norm weights uniform
+    from 0.5 to 1.5. Then, layer by layer, the queries grow by quarters until the mean largest weight of a row
+    exceeds 0.5 on probe texts.
+    """
+    torch, transformers = _libraries()
+    kind = transformers.AutoModelForCausalLM if family in CAUSAL else transformers.AutoModel
     rng = np.random.default_rng(seed)
-    with _quiet(torch, transformers), torch_threads(1):  # threads cost more than they save at this size
-        network = transformers.BertModel(settings).eval()
-        _redraw(torch, network, rng)
-        length = min(_PROBE_LENGTH, settings.max_position_embeddings)
+    with quiet(torch, transformers), torch_threads(1):  # threads cost more than they save at this size
+        settings = transformers.AutoConfig.for_model(family, **config)
+        network = kind.from_config(settings, attn_implementation="eager").eval()
+        redraw(torch, network, rng)
+        length = min(_PROBE_LENGTH, settings.max_position_embeddings - skipped_rows(network))
         _sharpen(network, rng.integers(settings.vocab_size, size=(_PROBES, length)))
         network.save_pretrained(os.fspath(directory))
     return Path(directory)
@@ -198,32 +253,23 @@ def torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _redraw(torch: Any, network: Any, rng: np.random.Generator) -> None:
-    for name, parameter in network.named_parameters():
-        shape = tuple(parameter.shape)
-        if name.endswith("LayerNorm.weight"):
-            values = rng.uniform(0.5, 1.5, shape)
-        else:
-            values = rng.normal(0, 0.1 if name.endswith("output.dense.weight") else 0.5, shape)
-        parameter.data = torch.from_numpy(values.astype(np.float32))
-
-
 def _sharpen(network: Any, probes: Array) -> None:
     """Let the queries of each layer grow until its rows have a peak."""
-    reference = Reference(network, Path())
-    for index, layer in enumerate(network.encoder.layer):
-        query = layer.attention.self.query
+    reference, config = Reference(network, Path()), network.config
+    first = _FIRST_CAUSAL if config.model_type in CAUSAL else 0
+    for runs, block in zip(runs_of_blocks(network), blocks(network), strict=True):
+        parts = query_parts(block, config.model_type, config.num_attention_heads)
         for _ in range(_GROWTHS):
-            rows = reference.run(probes, keep=("attention",))["attention"][:, index]
+            rows = reference.run(probes, keep=("attention",))["attention"][:, runs, :, first:]
             if rows.max(axis=-1).mean() > 0.5:
                 break
-            query.weight.data *= 1.25
-            query.bias.data *= 1.25
+            for part in parts:
+                part *= 1.25
         else:
             reject(
                 "config",
                 expected="a model whose rows can have a peak",
-                found=f"uniform rows in layer {index}",
+                found=f"uniform rows in layer {runs[0]}",
                 todo="Take fewer layers.",
             )
 
@@ -238,39 +284,6 @@ def _libraries() -> tuple[Any, Any]:
             'Install them: pip install "sinkscope[reference]"'
         ) from error
     return torch, transformers
-
-
-@contextmanager
-def _quiet(torch: Any, transformers: Any) -> Iterator[None]:
-    """Neither log lines nor progress bars of theirs, and no draw from torch's own random numbers."""
-    logging = transformers.utils.logging
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        with torch.random.fork_rng(devices=[]):
-            yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
-
-
-@contextmanager
-def _captured_softmax(torch: Any, captured: list[Any]) -> Iterator[None]:
-    """Keep a copy of what softmax is given, while it does its work; not for several threads at once."""
-    functional = torch.nn.functional
-    original = functional.softmax
-
-    def softmax(scores: Any, *arguments: Any, **named: Any) -> Any:
-        captured.append(scores.detach().clone())
-        return original(scores, *arguments, **named)
-
-    functional.softmax = softmax
-    try:
-        yield
-    finally:
-        functional.softmax = original
 
 
 def _reject(directory: Any, expected: str, found: str) -> None:

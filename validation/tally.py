@@ -186,7 +186,8 @@ def _scale(expected: Array, of: str) -> Array | None:
     if of == "row norm":
         return np.asarray(np.linalg.norm(wide, axis=-1, keepdims=True))
     if of == "max |score|":
-        return np.asarray(np.abs(wide).max(axis=(-2, -1), keepdims=True, initial=0))
+        sizes = np.where(np.isfinite(wide), np.abs(wide), 0)  # -inf where a key is hidden
+        return np.asarray(sizes.max(axis=(-2, -1), keepdims=True, initial=0))
     return None
 
 

@@ -11,6 +11,17 @@ from oracle._checks import reject
 __all__ = ["Fields", "shown"]
 
 _REQUIRED: Any = object()
+# A configuration's names to those of oracle.activations.
+_ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_python": "gelu",
+    "gelu_new": "gelu_new",
+    "gelu_fast": "gelu_new",
+    "gelu_pytorch_tanh": "gelu_pytorch_tanh",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+}
 _LONGEST = 60  # characters
 _NO_SIZE = 1 << 31
 
@@ -62,6 +73,31 @@ class Fields:
             )
         return value
 
+    def layers(self, field: str, n_tensors: int) -> int:
+        """How many layers there are, refused before a list of names is made that no file could hold."""
+        count = self.integer(field)
+        if count > n_tensors:
+            self.refuse(
+                field,
+                expected=f"no more layers than the weights hold tensors ({n_tensors})",
+                todo="Take the weights and the config.json that were saved together.",
+            )
+        return count
+
+    def per_head(self, width: str, heads: str) -> int:
+        """Entries of one head, where `width` is shared among `heads`."""
+        d_model, n_heads = self.integer(width), self.integer(heads)
+        if d_model % n_heads:
+            self.refuse(width, expected=f"a multiple of {heads} ({n_heads})", todo="Correct one.")
+        return d_model // n_heads
+
+    def flag(self, field: str, default: bool) -> bool:
+        """True or false."""
+        value = self._config.get(field, default)
+        if type(value) is not bool:
+            self.refuse(field, expected="true or false", todo="Correct it.")
+        return value
+
     def token_id(self, field: str, default: int | None, *, vocab_size: int) -> int | None:
         """A row of the embedding table, or None where the model has no such token."""
         value = self._config.get(field, default)
@@ -80,6 +116,14 @@ class Fields:
             )
         return float(value)
 
+    def optional_number(self, field: str, default: float | None) -> float | None:
+        """A positive, finite number, or None where the field is null."""
+        return None if self._config.get(field, default) is None else self.number(field, default or _REQUIRED)
+
+    def optional_integer(self, field: str, default: int | None) -> int | None:
+        """A whole number from one, or None where the field is null."""
+        return None if self._config.get(field, default) is None else self.integer(field, default or _REQUIRED)
+
     def choice(self, field: str, default: str, allowed: Mapping[str, str]) -> str:
         """What `allowed` gives for the field's text."""
         value = self._config.get(field, default)
@@ -90,6 +134,10 @@ class Fields:
                 todo="The others are not implemented, and nothing near is put in their place.",
             )
         return allowed[value]
+
+    def activation(self, field: str, default: str) -> str:
+        """An activation under the name that `oracle.activations` has for it."""
+        return self.choice(field, default, _ACTIVATIONS)
 
     def absent(self, field: str, why: str) -> None:
         """Refuse a field that switches on something unsupported (absent, null, false and empty are fine)."""

@@ -25,6 +25,9 @@ class Weights:
         self._tensors, self._names = tensors, names
         self._dtype, self._source = np.dtype(dtype), source
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         """The tensor in the model's dtype; without a copy where it is stored in that dtype."""
         stored = self._names[name]

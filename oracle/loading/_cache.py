@@ -15,7 +15,16 @@ from typing import Any, NoReturn
 from oracle._checks import Unavailable
 from oracle.loading._files import one_line, sha256_of
 
-__all__ = ["CACHE_VARIABLE", "files_of", "install", "models_folder", "remove", "workshop", "write_manifest"]
+__all__ = [
+    "CACHE_VARIABLE",
+    "files_of",
+    "install",
+    "manifest_of",
+    "models_folder",
+    "remove",
+    "workshop",
+    "write_manifest",
+]
 
 CACHE_VARIABLE = "SINKSCOPE_CACHE"
 _MANIFEST = "manifest.json"
@@ -69,13 +78,22 @@ def write_manifest(folder: Path, about: dict[str, Any]) -> None:
     (folder / _MANIFEST).write_text(json.dumps({**about, "files": files}, indent=1))
 
 
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """What `write_manifest` wrote in `folder`; an empty one where it cannot be read."""
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
+
+
 def files_of(folder: Path, about: dict[str, Any]) -> dict[str, str] | None:
     """SHA-256 by file name of a copy that is whole and was made from `about`; None for any other.
 
     Sizes are compared always, contents only where a time stamp differs from the recorded one.
     """
     try:
-        manifest = json.loads((folder / _MANIFEST).read_bytes())
+        manifest = manifest_of(folder)
         if any(manifest[key] != value for key, value in about.items()):
             return None
         for name, recorded in manifest["files"].items():
@@ -85,7 +103,7 @@ def files_of(folder: Path, about: dict[str, Any]) -> dict[str, str] | None:
             if status.st_mtime_ns != recorded["mtime_ns"] and sha256_of(folder / name) != recorded["sha256"]:
                 return None
         return {name: str(recorded["sha256"]) for name, recorded in manifest["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

@@ -10,21 +10,22 @@ from typing import NoReturn
 from numpy.typing import DTypeLike
 
 from oracle._checks import reject
-from oracle.families import build_model
+from oracle.families import Checkpoint, build_model
 from oracle.loading._files import one_line, read_object, sha256_of_all
 from oracle.loading._tensors import StoredTensor, open_tensors
 from oracle.loading._tokenizer import load_tokenizer, special_ids
 from oracle.model import Model
 
-__all__ = ["CONVERT", "PICKLES", "load_directory"]
+__all__ = ["CONVERT", "PICKLES", "WEIGHTS", "load_directory"]
 
 _CONFIG = "config.json"
 _SINGLE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
+WEIGHTS = (_SINGLE, _INDEX)
 
 # Formats that can run code when they are opened, or that this package does not read.
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
-_OTHER_FORMATS = (*PICKLES, ".h5", ".msgpack", ".onnx", ".gguf")
+_OTHER_FORMATS = (*PICKLES, ".h5", ".msgpack", ".onnx")
 CONVERT = (
     "Pickles are never opened, because they can run code: convert them with transformers, "
     "AutoModel.from_pretrained(OLD).save_pretrained(NEW), and name the new directory."
@@ -59,17 +60,18 @@ def _load(folder: Path, dtype: DTypeLike, name: str, sha256: str | None) -> Mode
     else:
         _no_weights(folder)
     tokenizer = load_tokenizer(folder)
-    model = build_model(
+    checkpoint = Checkpoint(
         config,
         tensors,
-        dtype=dtype,
         tokenizer=tokenizer,
-        name=name,
         special_ids=special_ids(folder, tokenizer),
+        name=name,
+        source=folder,
         config_source=str(config_path),
         weights_source=str(source),
     )
-    return replace(model, sha256=sha256 or sha256_of_all(files), source=folder)
+    model = build_model(checkpoint, dtype=dtype)
+    return replace(model, sha256=sha256 or sha256_of_all(files))  # once it is known to be a model
 
 
 def _open_shards(index: Path) -> tuple[list[Path], dict[str, StoredTensor]]:

@@ -14,6 +14,7 @@ __all__ = ["load_tokenizer", "special_ids"]
 _NAMED_IN = ("tokenizer_config.json", "special_tokens_map.json")
 # What a role is called where no file says so.
 _DEFAULTS = {"cls_token": "[CLS]", "sep_token": "[SEP]"}
+_ROLES = (*_DEFAULTS, "bos_token")
 _SAVE_AGAIN = "Take the one that was saved with the model, or leave it out and pass token ids."
 
 
@@ -39,7 +40,7 @@ def load_tokenizer(folder: Path) -> Any:
 
 
 def special_ids(folder: Path, tokenizer: Any) -> dict[str, int]:
-    """Token ids by role ("cls_token", "sep_token"), as the files beside the tokenizer name the tokens.
+    """Token ids by role (cls_token, sep_token, bos_token), as the files beside the tokenizer name the tokens.
 
     A role that a file sets to null is left out, and so is one that no file names where the vocabulary lacks
     its usual token. Raises InputError for a token that a file names and the vocabulary lacks.
@@ -52,8 +53,8 @@ def special_ids(folder: Path, tokenizer: Any) -> dict[str, int]:
         path = folder / file
         if os.path.lexists(path):
             named = read_object(path, _SAVE_AGAIN)
-            tokens.update({role: _content(path, role, named[role]) for role in _DEFAULTS if role in named})
-            sources.update({role: path for role in _DEFAULTS if role in named})
+            tokens.update({role: _content(path, role, named[role]) for role in _ROLES if role in named})
+            sources.update({role: path for role in _ROLES if role in named})
     ids = {role: tokenizer.token_to_id(token) for role, token in tokens.items() if token is not None}
     for role, path in sources.items():
         if ids.get(role, 0) is None:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from oracle._checks import Unavailable
 from oracle.loading._files import one_line
+from oracle.loading._progress import Progress
 
-__all__ = ["Progress", "download", "extract"]
+__all__ = ["download", "extract"]
 
-Progress = Callable[[str], None]
 _POLL = 0.2  # seconds between two looks at pip
 _TELL = 2.0  # seconds between two reports of progress
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracle_models import weights_of
 
 from oracle._checks import InputError
-from oracle.families import FAMILIES, build_model
+from oracle.families import FAMILIES, Checkpoint, build_model
 from oracle.model import Model
 
 Make = Callable[..., dict[str, np.ndarray]]
@@ -18,25 +19,21 @@ Make = Callable[..., dict[str, np.ndarray]]
 
 def same(first: Model, second: Model) -> bool:
     """Whether two models have the same configuration and weights."""
-    parts = [(first.embeddings.norm, second.embeddings.norm)]
-    for one, other in zip(first.layers, second.layers, strict=True):
-        parts += zip(vars(one).values(), vars(other).values(), strict=True)
-    return first.config == second.config and all(
-        np.array_equal(a, b) for one, other in parts for a, b in zip(one, other, strict=True)
-    )
+    pairs = zip(weights_of(first), weights_of(second), strict=True)
+    return first.config == second.config and all(np.array_equal(a, b) for a, b in pairs)
 
 
 def refusal(config: Any, tensors: dict[str, np.ndarray]) -> str:
     with pytest.raises(InputError) as caught:
-        build_model(config, tensors)
+        build_model(Checkpoint(config, tensors))
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
 def test_a_file_with_and_without_the_bert_prefix(bert_config: dict[str, Any], bert_tensors: Make) -> None:
     tensors = bert_tensors(bert_config)
-    plain = build_model(bert_config, tensors)
-    assert same(plain, build_model(bert_config, {f"bert.{name}": array for name, array in tensors.items()}))
+    plain = build_model(Checkpoint(bert_config, tensors))
+    assert same(plain, build_model(Checkpoint(bert_config, {f"bert.{k}": v for k, v in tensors.items()})))
     both = tensors | {"bert.embeddings.LayerNorm.bias": tensors["embeddings.LayerNorm.bias"]}
     assert "embeddings.LayerNorm.bias and bert.embeddings.LayerNorm.bias" in refusal(bert_config, both)
 
@@ -55,7 +52,8 @@ def test_position_ids_buffers_and_heads_present_or_not(
         "classifier.weight": np.ones((2, 15)),
         "qa_outputs.bias": np.ones(2),
     }
-    assert same(build_model(bert_config, tensors), build_model(bert_config, tensors | extra))
+    plain, more = (build_model(Checkpoint(bert_config, given)) for given in (tensors, tensors | extra))
+    assert same(plain, more)
 
 
 def test_layernorm_gamma_and_beta_mean_weight_and_bias_only_there(
@@ -68,7 +66,7 @@ def test_layernorm_gamma_and_beta_mean_weight_and_bias_only_there(
 
     renamed = {old(name): array for name, array in tensors.items()}
     assert sum(name.endswith((".gamma", ".beta")) for name in renamed) == 2 * 5
-    assert same(build_model(bert_config, tensors), build_model(bert_config, renamed))
+    assert same(build_model(Checkpoint(bert_config, tensors)), build_model(Checkpoint(bert_config, renamed)))
     wrong = dict(tensors)
     wrong["encoder.layer.0.output.dense.gamma"] = wrong.pop("encoder.layer.0.output.dense.weight")
     message = refusal(bert_config, wrong)
@@ -109,11 +107,11 @@ def test_weights_are_shared_or_converted_and_stored_input_first(
     tensors = bert_tensors(bert_config)
     for array in tensors.values():
         array.flags.writeable = False
-    model = build_model(bert_config, tensors, name="shared", sha256="00")
+    model = build_model(Checkpoint(bert_config, tensors, name="shared", sha256="00"))
     assert np.shares_memory(model.embeddings.words, tensors["embeddings.word_embeddings.weight"])
     assert model.layers[0].up.weight.shape == (15, 7)
     assert (model.name, model.sha256, model.tokenizer) == ("shared", "00", None)
-    wide = build_model(bert_config, tensors, dtype="float64")
+    wide = build_model(Checkpoint(bert_config, tensors), dtype="float64")
     assert wide.dtype == np.float64
     assert same(model, wide)
 
@@ -133,7 +131,7 @@ def test_weights_are_shared_or_converted_and_stored_input_first(
 def test_the_config_decides_which_gelu(
     bert_config: dict[str, Any], bert_tensors: Make, given: str, name: str
 ) -> None:
-    model = build_model(bert_config | {"hidden_act": given}, bert_tensors(bert_config))
+    model = build_model(Checkpoint(bert_config | {"hidden_act": given}, bert_tensors(bert_config)))
     assert model.config.activation == name
 
 
@@ -150,7 +148,7 @@ def test_fields_that_may_be_absent_have_the_defaults_of_transformers(
     tensors = bert_tensors(config)
     for field in ("vocab_size", "max_position_embeddings", "type_vocab_size"):
         del config[field]
-    ours = build_model(config, tensors).config
+    ours = build_model(Checkpoint(config, tensors)).config
     assert (ours.vocab_size, ours.max_positions) == (theirs.vocab_size, theirs.max_position_embeddings)
     assert (ours.activation, ours.norm_epsilon) == (theirs.hidden_act, theirs.layer_norm_eps)
     assert ours.pad_id == theirs.pad_token_id
@@ -168,7 +166,7 @@ def test_a_config_lacking_a_field(bert_config: dict[str, Any], bert_tensors: Mak
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("model_type", "gpt2"),
+        ("model_type", "mamba"),
         ("model_type", ["bert"]),
         ("position_embedding_type", "relative_key_query"),
         ("is_decoder", True),
@@ -211,13 +209,12 @@ def test_an_unknown_architecture_is_answered_with_the_known_ones(bert_config: di
 def test_sinks_and_padding(bert_config: dict[str, Any], bert_tensors: Make) -> None:
     tensors = bert_tensors(bert_config)
     ids = {"cls_token": 9, "sep_token": 8}
-    assert build_model(bert_config, tensors, special_ids=ids).config.sink_ids == (9, 8)
-    model = build_model(
-        bert_config | {"pad_token_id": None, "sep_token_id": 1}, tensors, special_ids={"cls_token": 9}
-    )
+    assert build_model(Checkpoint(bert_config, tensors, special_ids=ids)).config.sink_ids == (9, 8)
+    config = bert_config | {"pad_token_id": None, "sep_token_id": 1}
+    model = build_model(Checkpoint(config, tensors, special_ids={"cls_token": 9}))
     assert model.config.sink_ids == (9, 1)
     assert model.config.pad_id is None
     with pytest.raises(InputError, match="sep_token = 23"):
-        build_model(bert_config, tensors, special_ids={"sep_token": 23})
+        build_model(Checkpoint(bert_config, tensors, special_ids={"sep_token": 23}))
     with pytest.raises(InputError, match="dtype"):
-        build_model(bert_config, tensors, dtype="float16")
+        build_model(Checkpoint(bert_config, tensors), dtype="float16")

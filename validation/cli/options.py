@@ -24,10 +24,19 @@ __all__ = [
     "VerifySeed",
 ]
 
-Model = Annotated[str, typer.Option("--model", metavar="NAME|DIR", help="A bundled name or a directory.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model", metavar="NAME|PATH", help="A bundled name, a directory, a GGUF file or a hub id."
+    ),
+]
 MaybeModel = Annotated[
     str | None,
-    typer.Option("--model", metavar="NAME|DIR", help="A bundled name or a directory.  [default: minilm-l6]"),
+    typer.Option(
+        "--model",
+        metavar="NAME|PATH",
+        help="A bundled name, a directory, a GGUF file or a hub id.  [default: minilm-l6]",
+    ),
 ]
 Text = Annotated[
     list[str] | None, typer.Option("--text", metavar="TEXT", help="A text; may be given several times.")

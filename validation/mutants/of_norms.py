@@ -50,7 +50,8 @@ def _transformed(vectors: Callable[[Array, Layer], Array]) -> Apply:
 
 def _without_bias(values: Array, layer: Layer) -> Array:
     """Values without b_V: (head, key, d_head)."""
-    return values - layer.value.bias.reshape(len(values), 1, -1)
+    bias = layer.value.bias
+    return values if bias is None else values - bias.reshape(len(values), 1, -1)
 
 
 def _interleaved(values: Array, layer: Layer) -> Array:

@@ -93,8 +93,9 @@ def transformed_norm_by_definition(implementation: Implementation, model: Model,
 
 
 def _values(model: Model, states: Array, layer: int, head: int) -> Array:
-    value = model.layers[layer].value
-    return definitions.projected(states, value.weight, value.bias, head, model.config.d_head)
+    weight, bias = model.layers[layer].value
+    bias = np.zeros(weight.shape[1], weight.dtype) if bias is None else bias
+    return definitions.projected(states, weight, bias, head, model.config.d_head)
 
 
 def _norm_finding(
