@@ -25,7 +25,7 @@ def test_the_layers_agree_in_every_measure():
     assert check.ok, check.found
     records = table.records()
     assert {record["measure"] for record in records} == set(REGISTRY)
-    assert {record["dtype"] for record in records} == {"float16", "float32", "float64"}
+    assert {record["dtype"] for record in records} == {"float16", "float32", "float64", "int64"}
     assert all(record["within"] and 0 <= record["used"] <= 1 and record["cases"] for record in records)
     assert steps[-1][1:] == (len(REGISTRY), len(REGISTRY))
 

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle import EntropySplit, RowMeasures
+from oracle import DistanceSums, EntropySplit, RowMeasures, VerdictFlips
+from validation import distance_cases
 from validation.cases import Case, bad_row_cases, row_cases, weight_cases
 from validation.compare import Comparison, compare
+from validation.distance_bounds import distance_bound
 from validation.query_key_cases import bad_query_key_cases, query_key_cases
 
 __all__ = [
@@ -39,14 +41,22 @@ LAYERS = ("oracle", "fastpath")
 REASONS: Mapping[str, str] = {
     "rows, float32": "sums of at most 128 weights run in float32, in lanes, and are joined in float64: their "
     "roundings, of random sign, stay under 16 eps = 1e-6 of a share (at most 2 eps seen), twice that four "
-    "times in an r; a float32's logarithm is under 104, where an ULP is 7.6e-6, and so is a mean of them "
-    "off by less than 1e-5 nats",
+    "times in an r; an entropy takes logarithms of weights p over their mean, where the sum of p |ln n p| is "
+    "under ln n + 1, which is 11 at 16,384 keys: 7 eps of it are 1e-5 nats",
     "rows, float64": "a sum of n terms is off by at most n eps, in each of the four sums of a share or an r; "
     "16 more for products and quotients: (4 n + 16) eps; in an entropy times the largest |ln weight|",
     "query and key": "an error d of every score changes a share by d at most; d is 2 eps times the largest "
     "|score|, for the product and for what the exponential is taken of; and the bound of rows beside it",
+    "distances": "both layers compute in float64 whatever comes in and close a row of n keys by sums of "
+    "their own, which moves its weights by e = (4 n + 16) eps: a distance by 2 e, a root of one by 8 e, "
+    "an entropy difference by 2 e times the largest |ln weight| L, a squared Aitchison distance d² by "
+    "e L sqrt(n + 1) (1 + d²); and (40 + 12 L) eps of itself for the formula, one more for each row summed",
+    "verdicts": "counts of triples: the same comparisons of the same numbers, so equal",
 }
-"""Why the bounds of `bound_for` are what they are. Products below the smallest normal number have none."""
+"""Why the bounds of `bound_for` are what they are.
+
+Products below the smallest normal number have none, nor have rows whose mean content weight is below it.
+"""
 
 
 class MissingImplementation(LookupError):
@@ -81,7 +91,7 @@ class Measure:
     """A measure of both layers."""
 
     name: str
-    kind: str  # "share" or "ratio" for a bare array; parts of a named tuple have their own
+    kind: str  # "share", "ratio" or "distance" for a bare array; parts of a named tuple have their own
     cases: Callable[[], Iterator[Case]]
     refused: Callable[[], Iterator[Case]]
     reason: str
@@ -96,6 +106,11 @@ class Measure:
     def bound(self, case: Case, kind: str) -> Bound:
         """The bound of the parts of this kind for one case."""
         given = case.arguments
+        if self.reason == "verdicts" or kind == "count":
+            return Bound(0.0)
+        if self.reason == "distances":
+            metric = given.get("metric", "jsd") if kind == "distance" else kind
+            return Bound(*distance_bound(metric, given, summed=self.name != "head_distances"))
         first = next(iter(given.values()))
         if "query" not in given:
             return bound_for(kind, first.dtype, first.shape[-1], _largest_logarithm(given))
@@ -104,7 +119,7 @@ class Measure:
 
 
 def largest_score(query: Array, key: Array, scale: float | None = None) -> float:
-    """The largest |scale · q·k|, visible or not, before any cap; both are (..., head, token, d_head).
+    """The largest finite |scale · q·k|, visible or not, uncapped; both are (..., head, token, d_head).
 
     `scale` None is 1 / sqrt(d_head). A head at a time, as all scores at once may be large.
     """
@@ -113,19 +128,29 @@ def largest_score(query: Array, key: Array, scale: float | None = None) -> float
     largest = 0.0
     for place in np.ndindex(query.shape[:-2]):
         theirs = (*place[:-1], place[-1] // group)
-        scores = np.asarray(query[place], np.float64) @ np.asarray(key[theirs], np.float64).T
-        largest = max(largest, float(np.abs(scores).max(initial=0)))
-    return abs(factor) * largest
+        with np.errstate(over="ignore", invalid="ignore"):  # garbage that nobody sees
+            products = np.asarray(query[place], np.float64) @ np.asarray(key[theirs], np.float64).T
+            scores = np.abs(factor * products)
+        largest = max(largest, float(scores.max(initial=0, where=np.isfinite(scores))))
+    return largest
 
 
 def parts_of(result: Any, kind: str) -> dict[tuple[str, str], Array]:
-    """The arrays of a result by (kind, name): "share", "ratio" or "entropy", and the name within it."""
+    """The arrays of a result by (kind, name): "share", "ratio", "entropy" or a metric, and the name in it."""
     if isinstance(result, EntropySplit):
         return {("entropy", name): array for name, array in result._asdict().items()}
     if isinstance(result, RowMeasures):
         parts = {("share", name): array for name, array in result.shares.items()}
         parts |= {("ratio", name): array for name, array in result.ratios.items()}
         return parts | ({} if result.entropy is None else parts_of(result.entropy, kind))
+    if isinstance(result, DistanceSums):
+        parts = {pair: array for pair, array in result.sums.items()}
+        return parts | {("count", " ".join(pair)): array for pair, array in result.counts.items()}
+    if isinstance(result, VerdictFlips):
+        return {
+            ("count" if isinstance(value, int) else "verdict", name): np.asarray(value)
+            for name, value in result._asdict().items()
+        }
     return {(kind, ""): result}
 
 
@@ -186,6 +211,21 @@ def _with_named_norms(cases: Callable[[], Iterator[Case]]) -> Iterator[Case]:
         yield Case(case.name, {**given, "norms": norms, "entropies": number % 2 == 0})
 
 
+def _refused_norms() -> Iterator[Case]:
+    """Refused cases of `row_measures`: those of rows, and what only several norms can have wrong."""
+    yield from _with_named_norms(bad_row_cases)
+    good = next(iter(row_cases())).arguments
+    norm = good["norm"]
+    changes: Mapping[str, Any] = {
+        "a norm named attention": {"attention": norm},
+        "norms without names": norm,
+        "a third norm of NaN": {"value_norm": norm, "transformed_norm": norm, "third": norm * np.nan},
+    }
+    for name, norms in changes.items():
+        given = {"attention": good["attention"], "sink_mask": good["sink_mask"], "norms": norms}
+        yield Case(name, given)
+
+
 def _good_norm(cases: Callable[[], Iterator[Case]]) -> Iterator[Case]:
     """Refused cases of a measure that needs a norm: one of ones where the case has none."""
     for case in cases():
@@ -196,11 +236,32 @@ REGISTRY: Mapping[str, Measure] = {
     measure.name: measure
     for measure in (
         Measure(
+            "clark2019_distances",
+            "distance",
+            distance_cases.clark_cases,
+            distance_cases.bad_clark_cases,
+            "distances",
+        ),
+        Measure(
+            "distance_sums",
+            "distance",
+            distance_cases.distance_cases,
+            distance_cases.bad_distance_cases,
+            "distances",
+        ),
+        Measure(
             "entropy_split",
             "entropy",
             partial(_without_norm, row_cases, "rows"),
             partial(_without_norm, bad_row_cases, "rows"),
             "rows",
+        ),
+        Measure(
+            "head_distances",
+            "distance",
+            distance_cases.head_cases,
+            distance_cases.bad_head_cases,
+            "distances",
         ),
         Measure(
             "norm_odds_ratio",
@@ -213,11 +274,18 @@ REGISTRY: Mapping[str, Measure] = {
             "row_measures",
             "share",
             partial(_with_named_norms, row_cases),
-            partial(_with_named_norms, bad_row_cases),
+            _refused_norms,
             "rows",
         ),
         Measure("sink_share", "share", partial(_with_and_without_norm, row_cases), bad_row_cases, "rows"),
         Measure("sink_share_from_query_key", "share", query_key_cases, bad_query_key_cases, "query and key"),
+        Measure(
+            "verdict_flips",
+            "verdict",
+            distance_cases.verdict_cases,
+            distance_cases.bad_verdict_cases,
+            "verdicts",
+        ),
         Measure("weight_share", "share", weight_cases, partial(bad_row_cases, "weights"), "rows"),
     )
 }

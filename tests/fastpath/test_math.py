@@ -8,13 +8,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import mpmath
 import numba
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fastpath import _math
-from fastpath._jit import compiled
+from fastpath import _jensen, _math
+from fastpath._jit import compiled_parallel
 
 Array = NDArray[Any]
 
@@ -22,31 +23,44 @@ BLOCK = 1 << 20
 STRIDE = 4099 if not numba.config.DISABLE_JIT else 1_000_003  # a prime, so that every exponent is met
 SMALLEST = np.finfo(np.float32).smallest_normal
 LARGEST = np.finfo(np.float32).max
+SMALLEST64 = np.finfo(np.float64).smallest_normal
 BOUND = 1.0 if not numba.config.DISABLE_JIT else 1.1  # without fused products, as the module says
 
 
-@compiled
+@compiled_parallel
 def exp32_all(x: Array, out: Array) -> None:
-    for i in range(x.shape[0]):
+    for i in numba.prange(x.shape[0]):
         out[i] = _math.exp32(x[i])
 
 
-@compiled
+@compiled_parallel
 def log32_all(x: Array, out: Array) -> None:
-    for i in range(x.shape[0]):
+    for i in numba.prange(x.shape[0]):
         out[i] = _math.log32(x[i])
 
 
-@compiled
+@compiled_parallel
+def xlogx32_all(x: Array, out: Array) -> None:
+    for i in numba.prange(x.shape[0]):
+        out[i] = _math.xlogx32(x[i])
+
+
+@compiled_parallel
 def tanh32_all(x: Array, out: Array) -> None:
-    for i in range(x.shape[0]):
+    for i in numba.prange(x.shape[0]):
         out[i] = _math.tanh32(x[i])
 
 
-@compiled
+@compiled_parallel
 def exp64_all(x: Array, out: Array) -> None:
-    for i in range(x.shape[0]):
+    for i in numba.prange(x.shape[0]):
         out[i] = _math.exp64(x[i])
+
+
+@compiled_parallel
+def log64_all(x: Array, out: Array) -> None:
+    for i in range(x.shape[0]):
+        out[i] = _math.log64(x[i])
 
 
 def run(function: Callable[[Array, Array], None], x: Array) -> Array:
@@ -106,6 +120,11 @@ def every() -> Any:
         yield np.arange(start, start + BLOCK, dtype=np.uint64).astype(np.uint32)
 
 
+def xlogx(x: Array) -> Array:
+    """Zero up to the smallest normal number; -inf, which is not promised, comes out as NaN."""
+    return np.where(x > SMALLEST, x * np.log(x), np.where(np.isfinite(x), 0, np.nan))
+
+
 class Claim(NamedTuple):
     """What the docstring of a function says, beside the exact function."""
 
@@ -118,6 +137,7 @@ class Claim(NamedTuple):
 CLAIMS = {
     "exp32": Claim(exp32_all, np.exp, BOUND, True),
     "log32": Claim(log32_all, np.log, BOUND, False),
+    "xlogx32": Claim(xlogx32_all, xlogx, 3 * BOUND, True),
     "tanh32": Claim(tanh32_all, np.tanh, 2 * BOUND, False),
 }
 
@@ -213,6 +233,46 @@ def test_exp64_against_longdouble() -> None:
     )
 
 
+def dense_sample_of_float64(count: int) -> Array:
+    """Positive numbers of every size, close to one, between the roots of two, and subnormal ones."""
+    rng = np.random.default_rng(4)
+    return np.concatenate(
+        [
+            np.exp2(rng.uniform(-1022, 1024, count)),
+            rng.uniform(0.5, 2, count),
+            rng.uniform(1.4, 1.42, count),
+            1 + rng.normal(size=count) * 1e-3,
+            1 + rng.normal(size=count) * 1e-9,
+            rng.integers(1, 1 << 52, count).view(np.float64),
+            np.array([5e-324, SMALLEST64, np.nextafter(SMALLEST64, 0), np.finfo(np.float64).max]),
+            np.nextafter([1.0, 1.0, 2**0.5, 2**-0.5], [0, 2, 0, 1]),
+        ]
+    )
+
+
+def test_log64_against_longdouble_on_a_dense_sample() -> None:
+    x = dense_sample_of_float64(100_000 if not numba.config.DISABLE_JIT else 1_000)
+    exact = np.log(x.astype(np.longdouble))
+    error = np.abs(run(log64_all, x) - exact) / np.spacing(np.abs(exact).astype(np.float64))
+    assert 0.5 < error.max() <= BOUND
+
+
+def test_log64_against_50_digits() -> None:
+    x = dense_sample_of_float64(150)
+    found = run(log64_all, x)
+    with mpmath.workdps(50):
+        for value, logarithm in zip(x.tolist(), found.tolist(), strict=True):
+            exact = mpmath.log(mpmath.mpf(value))
+            assert abs(mpmath.mpf(logarithm) - exact) <= BOUND * np.spacing(abs(float(exact))), value
+
+
+def test_log64_of_what_has_no_log() -> None:
+    odd = np.array([0, -0.0, -1, -np.inf, np.inf, np.nan, -5e-324, 1])
+    np.testing.assert_array_equal(
+        run(log64_all, odd), np.array([-np.inf, -np.inf, np.nan, np.nan, np.inf, np.nan, np.nan, 0])
+    )
+
+
 def generator() -> ModuleType:
     path = Path(__file__).parents[1] / "generate_exp_log_coefficients.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -230,6 +290,10 @@ def test_coefficients_come_from_the_generator() -> None:
         (made.exp64, _math._EXP64, 2**-56),
         (made.log32, _math._LOG32, 2**-29),
         (made.tanh32, _math._TANH32, 2**-28),
+        (made.log64, _math._LOG64, 2**-58),
+        (made.artanh_centred, _jensen._CENTRED, 2**-53),
+        (made.artanh_whole, _jensen._WHOLE, 2**-53),
+        (made.jensen_near, _jensen._NEAR, 2**-50),
     ):
         coefficients, error = fit()
         np.testing.assert_array_equal(written, coefficients)

@@ -8,6 +8,7 @@ from typing import Any
 from oracle import Model, Unavailable
 from validation.mutants.controls import positive_controls
 from validation.mutants.kinds import Mutant, Outcome, Verdict, put_to
+from validation.mutants.of_causal import CAUSAL_MUTANTS
 from validation.mutants.of_composition import COMPOSITION_MUTANTS
 from validation.mutants.of_distance import DISTANCE_MUTANTS
 from validation.mutants.of_forward import FORWARD_MUTANTS
@@ -28,6 +29,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *DISTANCE_MUTANTS,
     *VERDICT_MUTANTS,
     *FORWARD_MUTANTS,
+    *CAUSAL_MUTANTS,
 )
 
 _COLUMNS = (

@@ -96,6 +96,13 @@ def measure_cells(
 
 def _sample(text: int, trace: Trace, sinks: str, model: Model) -> _Sample | None:
     """Each head against the next one and against one far from it; None for a text with too little content."""
+    if trace.visible.ndim != 2:  # heads of different layers are compared
+        reject(
+            "model",
+            expected="one in which all layers see the same keys",
+            found=f"{model.name}, whose windows differ by layer",
+            todo="Take another model.",
+        )
     special = np.isin(trace.token_ids, model.config.sink_ids) & trace.mask
     mask = trace.sink_mask
     if sinks == "several":
