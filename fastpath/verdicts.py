@@ -46,4 +46,3 @@ def _least_gaps(matrix: Array, margin: float) -> NDArray[np.float64]:
         if others.size:
             gaps[anchor] = margin * np.median(others)
     return gaps
-
