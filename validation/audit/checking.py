@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 import oracle
 from oracle import DistanceSums
 from oracle._checks import reject
+from validation.distance_bounds import distance_bound
 from validation.report.document import Check, Note
 
-__all__ = ["BOUND", "PairVerification"]
+__all__ = ["PairVerification"]
 
 Array = NDArray[Any]
-
-BOUND = 1e-9  # of the distance; added to 1e-12 for each row
 
 
 class _Drawn(NamedTuple):
@@ -77,9 +76,9 @@ class PairVerification:
                 break
             pair = (int(first[place]), int(second[place]))
             names = " and ".join(f"L{layers[head // n_heads]} H{head % n_heads}" for head in pair)
-            again = self._again(rows, sink_mask, pair, given)
             where = f"text {text + 1}, heads {names}"
-            self._drawn.append(_compare(float(lots[place]), where, pair, found, again))
+            two = _of_two_heads({"rows": rows, "sink_mask": sink_mask, **given}, pair)
+            self._drawn.append(_compare(float(lots[place]), where, pair, found, two))
         self._drawn = sorted(self._drawn)[: self.pairs]
 
     def part(self) -> Check | Note:
@@ -94,32 +93,28 @@ class PairVerification:
         expected = f"{drawn}, drawn with seed {self.seed}, as the oracle computes them again"
         return Check("verify", expected, found, not wrong)
 
-    def _again(
-        self, rows: Array, sink_mask: NDArray[np.bool_], pair: tuple[int, int], given: Mapping[str, Any]
-    ) -> DistanceSums:
-        """The oracle's sums of one pair, (1, 2, 2)."""
-        chosen = dict(given)
-        if chosen.get("scores") is not None:
-            chosen["scores"] = _two_heads(chosen["scores"], pair)
-        return oracle.distance_sums(_two_heads(rows, pair), sink_mask, **chosen)
 
-
-def _two_heads(rows: Array, pair: tuple[int, int]) -> Array:
-    """(layer, head, query, key) to the two flattened heads of `pair`, (head, query, key)."""
-    return np.stack([rows[divmod(head, rows.shape[1])] for head in pair])
+def _of_two_heads(given: Mapping[str, Any], pair: tuple[int, int]) -> dict[str, Any]:
+    """What `distance_sums` was told, for the two flattened heads of `pair` alone: (head, query, key)."""
+    two = dict(given)
+    for name in ("rows", "scores"):
+        if two.get(name) is not None:
+            two[name] = np.stack([two[name][divmod(head, two[name].shape[1])] for head in pair])
+    return two
 
 
 def _compare(
-    lot: float, where: str, pair: tuple[int, int], found: DistanceSums, again: DistanceSums
+    lot: float, where: str, pair: tuple[int, int], found: DistanceSums, given: Mapping[str, Any]
 ) -> _Drawn:
-    """The metric and convention that deviate most, of those that were computed."""
+    """The metric and convention that deviate most, of those that were computed; `given` is of two heads."""
+    again = oracle.distance_sums(**given)
     results = []
     for key, sums in found.sums.items():
         value, expected = float(sums[0][pair]), float(again.sums[key][0, 0, 1])
-        rows, expected_rows = int(found.counts[key][0][pair]), int(again.counts[key][0, 0, 1])
+        absolute, relative = distance_bound(key[0], given, summed=True)
         deviation = abs(value - expected)
-        used = deviation / (BOUND * abs(expected) + 1e-12 * max(expected_rows, 1))
-        if rows != expected_rows or np.isnan(used):
+        used = deviation / (absolute + relative * abs(expected))
+        if found.counts[key][0][pair] != again.counts[key][0, 0, 1] or np.isnan(used):
             used = np.inf
         results.append(_Drawn(lot, f"{where}, {' '.join(key)}", deviation, used))
     return max(results, key=lambda drawn: drawn.used)

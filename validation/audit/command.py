@@ -16,8 +16,11 @@ from validation.progress import Progress
 from validation.report.as_json import as_data
 from validation.report.document import Document, Note
 from validation.report.live import announce_compiling
+from validation.studies.invariances import invariance_table
 
 __all__ = ["Wanted", "audit_file", "audit_texts", "bundled_passages"]
+
+_TRIED = 3  # texts whose scores the invariances are tried on; each takes a third of a second
 
 
 class Wanted(NamedTuple):
@@ -49,6 +52,7 @@ def audit_texts(
     min_content_keys: int,
     cluster: str | None,
     truncate: bool,
+    invariances: bool = False,
     engine: str,
     verify: int | None,
     verify_seed: int | None,
@@ -74,7 +78,15 @@ def audit_texts(
         progress=progress,
     )
     stated = _stated(sink, layers, "from the scores", engine, seed)
-    made = document("audit", model, texts, found.parts, truncate=truncate, **stated)
+    parts = found.parts
+    if invariances:
+        some = texts.texts[:_TRIED]
+        parts = (
+            *parts,
+            Note("section", "What leaves a distance as it is"),
+            *invariance_table(model, some, progress),
+        )
+    made = document("audit", model, texts, parts, truncate=truncate, **stated)
     return _finish(made, found, wanted, model.name)
 
 
