@@ -29,6 +29,7 @@ COMMANDS = [
     "diff",
     "measure",
     "audit",
+    "predict",
     "bench",
     "models",
     "models list",

@@ -15,7 +15,15 @@ from validation.running import guarded
 
 __all__ = ["app", "main"]
 
-for _module in ("checks", "measure", "audit", "collapse", "bench", "models"):  # in the order of the help text
+for _module in (
+    "checks",
+    "measure",
+    "audit",
+    "predict",
+    "collapse",
+    "bench",
+    "models",
+):  # in the order of the help text
     import_module(f"{__name__}.{_module}")
 
 

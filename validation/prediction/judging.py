@@ -9,7 +9,7 @@ from validation.audit.rule import FLOOR_TOO_HIGH, MIN_TRIPLES, Floor
 from validation.prediction.frozen import Predictor
 from validation.prediction.statistics import Statistics
 
-__all__ = ["ABSTAINED", "CONFIRMED", "FAILED", "RULES", "Prediction", "judge_rate", "predict_rate"]
+__all__ = ["ABSTAINED", "CONFIRMED", "FAILED", "RULES", "Judged", "Prediction", "judge_rate", "predict_rate"]
 
 CONFIRMED, ABSTAINED, FAILED = "confirmed", "abstained", "failed"
 
@@ -28,6 +28,18 @@ class Prediction(NamedTuple):
     rate: float
     tolerance: float
     why_not: str = ""
+
+
+class Judged(NamedTuple):
+    """One metric: what was predicted from keep alone, then what was seen, and the verdict."""
+
+    metric: str
+    prediction: Prediction
+    observed: float
+    floors: tuple[Floor, Floor]  # keep, drop
+    law: float  # arccos(rho) / pi, mean over the anchors; nothing of it was fitted
+    triples: int
+    verdict: str
 
 
 def predict_rate(
