@@ -26,8 +26,12 @@ def random_model(
     n_types: int = 3,
     spread: float = 0.5,
     tokenizer: Any = None,
+    **choices: Any,
 ) -> Model:
-    """A float64 BERT with every parameter drawn, biases and norm weights too, so that rows are peaked."""
+    """A float64 BERT with every parameter drawn, biases and norm weights too, so that rows are peaked.
+
+    `choices` are further fields of ModelConfig.
+    """
     rng = np.random.default_rng(seed)
 
     def draw(*shape: int) -> np.ndarray:
@@ -66,6 +70,7 @@ def random_model(
         norm_epsilon=1e-12,
         pad_id=PAD,
         sink_ids=(CLS, SEP),
+        **choices,
     )
     tables = Embeddings(
         draw(vocab_size, d_model), draw(max_positions, d_model), draw(n_types, d_model), norm()

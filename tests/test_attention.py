@@ -1,11 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import naive
 import numpy as np
 import pytest
 from oracle_models import random_model
 
-from oracle.attention import attend, split_heads, transformed_gram, transformed_vectors, visible_keys
+from oracle.attention import (
+    Scoring,
+    attend,
+    earlier_keys,
+    split_heads,
+    transformed_gram,
+    transformed_vectors,
+    visible_keys,
+)
+from oracle.model import Linear, Norm, Rotary
+from oracle.rotary import turns
 
 HEADS, D_HEAD, D_MODEL, TOKENS = 3, 5, 13, 7
 
@@ -15,11 +27,12 @@ def layer():
     return random_model(11, n_layers=1).layers[0]
 
 
-def run(layer, x, mask=None, dtype="float64"):
+def run(layer, x, mask=None, dtype="float64", heads=HEADS, visible=None, **scoring):
     count = len(x)
-    visible = visible_keys(np.ones(count, bool) if mask is None else np.asarray(mask, bool))
-    scores, attention = (np.full((HEADS, count, count), np.nan, dtype) for _ in range(2))
-    return attend(x, layer, HEADS, visible, scores, attention)
+    if visible is None:
+        visible = visible_keys(np.ones(count, bool) if mask is None else np.asarray(mask, bool))
+    scores, attention = (np.full((heads, count, count), np.nan, dtype) for _ in range(2))
+    return attend(x, layer, heads, visible, scores, attention, Scoring(**scoring))
 
 
 def tokens(count=TOKENS, seed=12):
@@ -149,3 +162,63 @@ def test_gram_holds_all_inner_products_at_each_key(dtype):
         for h in range(HEADS):
             for g in range(HEADS):
                 assert gram[j, h, g] == pytest.approx(naive.dot(vectors[h, j], vectors[g, j]), abs=1e-12)
+
+
+def test_earlier_keys_are_those_up_to_the_query():
+    mask = np.array([True, True, False, True, True])
+    np.testing.assert_array_equal(earlier_keys(mask), np.tri(5, dtype=bool))
+    near = earlier_keys(mask, 2)
+    for query, keys in {0: [0], 1: [0, 1], 3: [1, 2, 3], 4: [3, 4]}.items():  # place 2 is padding
+        assert np.flatnonzero(near[query]).tolist() == keys
+    assert earlier_keys(np.ones(0, bool)).shape == (0, 0)
+
+
+def test_four_heads_share_two_keys_in_order():
+    rng = np.random.default_rng(16)
+    full = random_model(11, n_layers=1, n_heads=4).layers[0]
+    part = {name: Linear(rng.normal(size=(D_MODEL, 10)), rng.normal(size=10)) for name in ("key", "value")}
+    repeated = {
+        name: Linear(*(array[..., [*range(5)] * 2 + [*range(5, 10)] * 2] for array in linear))
+        for name, linear in part.items()
+    }
+    x = tokens()
+    shared, whole = (run(replace(full, **maps), x, heads=4) for maps in (part, repeated))
+    for name in shared._fields:
+        np.testing.assert_allclose(getattr(shared, name), getattr(whole, name), rtol=0, atol=1e-13)
+    norms = np.linalg.norm(shared.values, axis=-1)
+    np.testing.assert_array_equal(norms[[0, 2]], norms[[1, 3]])
+    assert (norms[0] != norms[2]).all()
+
+
+def test_scores_are_capped_before_the_mask(layer):
+    visible = np.tri(TOKENS, dtype=bool)
+    plain = run(layer, tokens(), visible=visible).scores
+    found = run(layer, tokens(), visible=visible, cap=2.0)
+    seen = np.broadcast_to(visible, plain.shape)
+    np.testing.assert_allclose(found.scores[seen], 2 * np.tanh(plain[seen] / 2), rtol=1e-14)
+    assert np.isneginf(found.scores[~seen]).all()
+    assert (found.attention[~seen] == 0).all()
+
+
+def test_scores_over_another_scale(layer):
+    plain = run(layer, tokens()).scores
+    np.testing.assert_allclose(run(layer, tokens(), scalar=20.0).scores, plain / 2, rtol=1e-14)
+    np.testing.assert_allclose(run(layer, tokens(), divisor=3.0).scores, plain / 3, rtol=1e-14)
+
+
+def test_queries_and_keys_are_normed_and_then_turned(layer):
+    x, weights = tokens(), np.random.default_rng(17).uniform(0.5, 1.5, (2, D_HEAD))
+    normed = replace(layer, query_norm=Norm(weights[0]), key_norm=Norm(weights[1]))
+    plain, found = run(layer, x), run(normed, x, norm_epsilon=1e-3)
+    for name, weight in zip(("queries", "keys"), weights, strict=True):
+        vectors = getattr(plain, name)
+        root = np.sqrt((vectors**2).mean(axis=-1, keepdims=True) + 1e-3)
+        np.testing.assert_allclose(getattr(found, name), vectors / root * weight, rtol=1e-13)
+    tables = turns(Rotary(7.0, 4), np.arange(TOKENS), np.float64)
+    turned = run(normed, x, norm_epsilon=1e-3, turns=tables)
+    np.testing.assert_array_equal(turned.queries[:, 0], found.queries[:, 0])
+    np.testing.assert_array_equal(turned.keys[..., 4], found.keys[..., 4])
+    np.testing.assert_array_equal(turned.values, found.values)
+    assert np.abs(turned.keys - found.keys).max() > 0.1
+    lengths = [np.linalg.norm(heads.keys[..., :4], axis=-1) for heads in (found, turned)]
+    np.testing.assert_allclose(*lengths, rtol=1e-14)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oracle.model import Linear, Norm
-from oracle.ops import layer_norm, linear, softmax
+from oracle.ops import layer_norm, linear, rms_norm, softmax
 
 DTYPES = ["float32", "float64", "longdouble"]
 
@@ -128,3 +128,31 @@ def test_layer_norm_leaves_its_input_alone():
 
 def test_layer_norm_of_no_tokens_is_no_tokens():
     assert layer_norm(np.zeros((0, 3)), Norm(np.ones(3), np.ones(3)), 1e-12).shape == (0, 3)
+
+
+def test_linear_and_layer_norm_without_a_bias():
+    x, weight = np.random.default_rng(7).standard_normal((2, 4, 3))
+    np.testing.assert_array_equal(linear(x, Linear(weight.T)), x @ weight.T)
+    full, bare = (layer_norm(x, Norm(np.arange(1.0, 4.0), bias), 1e-3) for bias in (np.zeros(3), None))
+    np.testing.assert_array_equal(full, bare)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "longdouble"])
+def test_rms_norm_against_the_definition(dtype):
+    rng = np.random.default_rng(8)
+    x, weight = rng.standard_normal((2, 3, 7)).astype(dtype), rng.standard_normal(7).astype(dtype)
+    x.flags.writeable = False
+    for plus_one in (False, True):
+        result = rms_norm(x, Norm(weight), 1e-3, plus_one=plus_one)
+        assert result.dtype == dtype
+        for found, row in zip(result.reshape(-1, 7), x.reshape(-1, 7), strict=True):
+            root = math.sqrt(naive.dot(row, row) / 7 + 1e-3)
+            expected = [float(v) / root * (float(w) + plus_one) for v, w in zip(row, weight, strict=True)]
+            np.testing.assert_allclose(found, expected, rtol=0, atol=32 * max(eps(dtype), eps("float64")))
+
+
+def test_rms_norm_takes_no_mean_off():
+    # The mean square of (1, 7) is 25; with an epsilon of 11 the divisor is 6.
+    result = rms_norm(np.array([[1.0, 7.0]]), Norm(np.array([6.0, 12.0])), 11.0)
+    np.testing.assert_array_equal(result, [[1.0, 14.0]])
+    assert rms_norm(np.zeros((0, 3)), Norm(np.ones(3)), 1e-12).shape == (0, 3)

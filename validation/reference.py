@@ -29,6 +29,7 @@ from validation.reference_parts import (
     quiet,
     redraw,
     runs_of_blocks,
+    skipped_rows,
     widen_buffers,
 )
 
@@ -234,7 +235,7 @@ def random_network(directory: str | os.PathLike[str], seed: int, family: str, **
         settings = transformers.AutoConfig.for_model(family, **config)
         network = kind.from_config(settings, attn_implementation="eager").eval()
         redraw(torch, network, rng)
-        length = min(_PROBE_LENGTH, settings.max_position_embeddings - 2)
+        length = min(_PROBE_LENGTH, settings.max_position_embeddings - skipped_rows(network))
         _sharpen(network, rng.integers(settings.vocab_size, size=(_PROBES, length)))
         network.save_pretrained(os.fspath(directory))
     return Path(directory)

@@ -24,6 +24,7 @@ __all__ = [
     "quiet",
     "redraw",
     "runs_of_blocks",
+    "skipped_rows",
     "widen_buffers",
 ]
 
@@ -57,6 +58,12 @@ _WRITING = (
 def own_positions(network: Any) -> bool:
     """Whether the network must count positions for itself."""
     return network.config.model_type in _OWN_POSITIONS
+
+
+def skipped_rows(network: Any) -> int:
+    """Rows of the table of positions that no token has: RoBERTa starts after its padding id."""
+    config = network.config
+    return int(config.pad_token_id + 1) if config.model_type == "roberta" else 0
 
 
 def blocks(network: Any) -> list[Any]:

@@ -13,6 +13,7 @@ import oracle
 from oracle._checks import reject
 from oracle.measures import UNDECLARED_ROWS, UNDECLARED_WEIGHT
 from validation.report.document import Column, Note, Part, Table
+from validation.table import visible_in
 from validation.wording import counted
 
 __all__ = ["SinkReport", "is_token", "lacks_token", "refuse_token"]
@@ -69,7 +70,7 @@ class SinkReport:
         token_ids: Sequence[int] | None = None,
     ) -> None:
         """Take in one text: attention (layer, head, query, key), value norms (layer, head, key) or None."""
-        seen: NDArray[np.bool_] = np.any(visible, axis=0)
+        seen: NDArray[np.bool_] = np.any(visible, axis=tuple(range(visible.ndim - 1)))
         keys = np.flatnonzero(sink_mask & seen).tolist()
         for key in keys:
             what = f" (id {token_ids[key]})" if token_ids is not None else ""
@@ -79,7 +80,7 @@ class SinkReport:
         self.content = max(self.content, int((visible & ~sink_mask).sum(axis=-1).max(initial=0)))
         if value_norm is not None:
             for layer in layers:
-                values = oracle.value_norm_ratio(value_norm[layer], sink_mask, visible)  # (head, sink)
+                values = oracle.value_norm_ratio(value_norm[layer], sink_mask, seen)  # (head, sink)
                 self.ratios += [
                     (self._label(key, tokens), layer, values[:, index]) for index, key in enumerate(keys)
                 ]
@@ -88,7 +89,8 @@ class SinkReport:
             return
         self.testable += 1
         for layer in layers:  # one at a time, because the measure widens what it gets to float64
-            found = oracle.undeclared_sinks(attention[layer : layer + 1], sink_mask, visible)
+            here = visible_in(visible, layer)
+            found = oracle.undeclared_sinks(attention[layer : layer + 1], sink_mask, here)
             self.undeclared += [(text, layer, key, tokens[key], weight) for _, key, weight in found]
 
     def parts(self) -> tuple[Part, ...]:

@@ -23,6 +23,7 @@ __all__ = [
     "join_tables",
     "tabulate",
     "tabulate_head_summed",
+    "visible_in",
 ]
 
 Array = NDArray[Any]
@@ -73,6 +74,26 @@ class RowTable:
         return self.n_tokens[np.flatnonzero(np.diff(self.text, prepend=-1))].tolist()
 
 
+def join_tables(tables: Iterable[RowTable]) -> RowTable:
+    """The rows of several texts under each other; an empty list gives a table without rows."""
+    parts = list(tables)
+    if not parts:
+        place, flag = np.empty(0, np.int32), np.empty(0, bool)
+        return RowTable(place, place, place, place, place, {}, {}, flag, flag, flag, flag)
+    first = parts[0]
+    return RowTable(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in (*_PLACES, *_FLAGS)},
+        shares={name: np.concatenate([part.shares[name] for part in parts]) for name in first.shares},
+        ratios={name: np.concatenate([part.ratios[name] for part in parts]) for name in first.ratios},
+        left_out=sum(part.left_out for part in parts),
+    )
+
+
+def visible_in(visible: NDArray[np.bool_], layer: int) -> NDArray[np.bool_]:
+    """Which key each query sees in one layer, (query, key), from that or from (layer, 1, query, key)."""
+    return visible if visible.ndim == 2 else visible[layer, 0]
+
+
 def content_queries(
     sink_mask: NDArray[np.bool_],
     visible: NDArray[np.bool_],
@@ -110,13 +131,21 @@ def tabulate(
 ) -> RowTable:
     """The rows of one text, layer by layer, so that only one layer is ever widened to float64.
 
-    `attention` (layer, head, query, key); `sink_mask` (key,); `visible` (query, key); `norms` maps
-    "value_norm" and "transformed_norm" (either may be absent) to (layer, head, key). `measures` is the layer
-    that computes, `oracle` or `fastpath`: its `row_measures` reads each layer once. Raises InputError as that
-    does.
+    `attention` (layer, head, query, key); `sink_mask` (key,); `visible` (query, key), or (layer, 1, query,
+    key) where windows differ by layer, and with them the rows that count; `norms` maps "value_norm" and
+    "transformed_norm" (either may be absent) to (layer, head, key). `measures` is the layer that computes,
+    `oracle` or `fastpath`: its `row_measures` reads each layer once. Raises InputError as that does.
     """
-    rows, left_out = content_queries(sink_mask, visible, queries, min_content_keys)
     chosen = list(range(len(attention)) if layers is None else layers)
+    if visible.ndim != 2:
+        same: dict[str, Any] = {"text": text, "queries": queries, "min_content_keys": min_content_keys}
+        return join_tables(
+            tabulate(
+                attention, sink_mask, visible[layer, 0], norms, layers=[layer], measures=measures, **same
+            )
+            for layer in chosen
+        )
+    rows, left_out = content_queries(sink_mask, visible, queries, min_content_keys)
     seen = visible[rows]
     shape = (len(chosen), attention.shape[1], len(rows))
     shares = {name: np.empty(shape) for name in ("attention", *norms)}
@@ -152,8 +181,14 @@ def tabulate_head_summed(
     `gram` is (layer, key, head, head). Content is judged by the summed norms here, and there is no r. The
     oracle computes it: its rows are fewer by the number of heads.
     """
-    rows, left_out = content_queries(sink_mask, visible, queries, min_content_keys)
     chosen = list(range(len(attention)) if layers is None else layers)
+    if visible.ndim != 2:
+        same: dict[str, Any] = {"text": text, "queries": queries, "min_content_keys": min_content_keys}
+        return join_tables(
+            tabulate_head_summed(attention, gram, sink_mask, visible[layer, 0], layers=[layer], **same)
+            for layer in chosen
+        )
+    rows, left_out = content_queries(sink_mask, visible, queries, min_content_keys)
     seen = visible[rows]
     share, content = np.empty((2, len(chosen), 1, len(rows)))
     for index, layer in enumerate(chosen):
@@ -162,21 +197,6 @@ def tabulate_head_summed(
         content[index, 0] = oracle.weight_share(weights, ~sink_mask, seen)
     shares = {HEAD_SUMMED: share}
     return _assemble(text, (chosen, (-1,), rows), sink_mask, visible, shares, {}, content, left_out)
-
-
-def join_tables(tables: Iterable[RowTable]) -> RowTable:
-    """The rows of several texts under each other; an empty list gives a table without rows."""
-    parts = list(tables)
-    if not parts:
-        place, flag = np.empty(0, np.int32), np.empty(0, bool)
-        return RowTable(place, place, place, place, place, {}, {}, flag, flag, flag, flag)
-    first = parts[0]
-    return RowTable(
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in (*_PLACES, *_FLAGS)},
-        shares={name: np.concatenate([part.shares[name] for part in parts]) for name in first.shares},
-        ratios={name: np.concatenate([part.ratios[name] for part in parts]) for name in first.ratios},
-        left_out=sum(part.left_out for part in parts),
-    )
 
 
 def _content(

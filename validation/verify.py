@@ -14,7 +14,7 @@ from oracle._checks import reject
 from validation.compare import compare
 from validation.registry import bound_for, parts_of
 from validation.report.document import Check, Note
-from validation.table import RowTable
+from validation.table import RowTable, visible_in
 
 __all__ = ["Verification", "verify"]
 
@@ -98,9 +98,9 @@ class Verification:
         text, layer, head, query = (
             int(getattr(table, name)[row]) for name in ("text", "layer", "head", "query")
         )
-        weights = attention[layer, head, query][None]
+        weights, seen = attention[layer, head, query][None], visible_in(visible, layer)[query]
         again = oracle.row_measures(
-            weights, sink_mask, {name: norm[layer, head] for name, norm in norms.items()}, visible[query]
+            weights, sink_mask, {name: norm[layer, head] for name, norm in norms.items()}, seen
         )
         listed = {"share": table.shares, "ratio": table.ratios}
         results = []

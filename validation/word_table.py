@@ -148,7 +148,7 @@ class WordTable:
     @staticmethod
     def _merged(trace: Trace, name: str, layer: int, groups: Sequence[Sequence[int]]) -> Array:
         norm = None if name == "attention" else getattr(trace, name)[layer]
-        weights = oracle.weighted_rows(trace.attention[layer], norm, trace.visible)
+        weights = oracle.weighted_rows(trace.attention[layer], norm, trace.visible_in(layer))
         return oracle.merge_words(weights, groups)
 
     @staticmethod

@@ -45,9 +45,6 @@ def decoder_settings(fields: Fields, checkpoint: Checkpoint, family: str, **chan
             expected=f"a divisor of num_attention_heads ({n_heads})",
             todo="Correct one.",
         )
-    rotary = read_rotary(fields, d_head)
-    if rotary.dims != d_head:
-        fields.refuse("partial_rotary_factor", expected="1", todo="This family turns whole heads.")
     settings: dict[str, Any] = {
         "n_layers": fields.layers("num_hidden_layers", len(checkpoint.tensors)),
         "n_heads": n_heads,
@@ -63,7 +60,7 @@ def decoder_settings(fields: Fields, checkpoint: Checkpoint, family: str, **chan
         "causal": True,
         "norm_kind": "rms",
         "norm_place": "pre",
-        "rotary": rotary,
+        "rotary": read_rotary(fields, d_head, whole=True),
         "tied_head": fields.flag("tie_word_embeddings", False),
     }
     return ModelConfig(family=family, **(settings | changes))

@@ -17,11 +17,12 @@ def read_rotary(
     base: str = "rope_theta",
     part: str = "partial_rotary_factor",
     default_part: float = 1.0,
+    whole: bool = False,
 ) -> Rotary:
     """The rotary positions of `rope_parameters`, or of `rope_scaling` with older fields, `base` and `part`.
 
     Kinds are "default", "linear" and "llama3"; another is refused by name, and so are settings that differ by
-    layer and a part of a head that is not an even number of entries.
+    layer and a part of a head that is not an even number of entries, or not the `whole`.
     """
     field = "rope_scaling" if fields.get("rope_scaling") else "rope_parameters"
     given = fields.get(field) or {}
@@ -34,6 +35,8 @@ def read_rotary(
         if isinstance(value, Mapping):
             merged.refuse(name, expected="one setting for all layers", todo="Others are not supported.")
     dims = int(d_head * merged.number("partial_rotary_factor"))
+    if whole and dims != d_head:
+        merged.refuse("partial_rotary_factor", expected="1", todo="This family turns whole heads.")
     if dims % 2 or not 0 < dims <= d_head:
         merged.refuse(
             "partial_rotary_factor",

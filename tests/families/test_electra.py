@@ -1,0 +1,61 @@
+"""ELECTRA: tables that may be narrower than the blocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from family_models import files_of, hold, judged, saved
+from wording import refused
+
+from oracle import Model
+
+pytest.importorskip("transformers", reason="needs the extra 'reference'")
+
+SIZES: dict[str, Any] = {
+    "vocab_size": 101,
+    "hidden_size": 35,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 5,
+    "intermediate_size": 29,
+    "max_position_embeddings": 61,
+    "layer_norm_eps": 3e-5,
+}
+
+FULL = SIZES | {"embedding_size": 11, "type_vocab_size": 3, "hidden_act": "relu"}
+OTHER = SIZES | {"hidden_size": 21, "embedding_size": 21, "num_attention_heads": 3, "num_hidden_layers": 2}
+
+
+def test_every_stage_agrees_with_transformers(tmp_path: Path) -> None:
+    hold(tmp_path, "electra", FULL, OTHER)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved(tmp_path_factory.mktemp("electra"), "electra", FULL)
+
+
+def test_wrong_forward_passes_are_noticed(folder: Path) -> None:
+    found = judged(folder)
+    assert found.error(activation="gelu") > 0.01
+
+    def unbiased(model: Model) -> Model:
+        table = model.embeddings
+        return replace(model, embeddings=replace(table, project=table.project._replace(bias=None)))
+
+    assert found.error(unbiased) > 0.01
+
+
+def test_the_projection_is_there_where_widths_differ(folder: Path) -> None:
+    files = files_of(folder)
+    table = files.build().embeddings
+    assert table.words.shape == (101, 11)
+    assert table.project is not None
+    assert table.project.weight.shape == (11, 35)
+    with refused("weights", "embeddings_project.bias"):
+        files.build({"embedding_size": 35})
+    files.tensors["discriminator_predictions.dense.weight"] = np.ones((35, 35))
+    assert len(files.build().layers) == 3
