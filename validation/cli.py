@@ -21,6 +21,8 @@ from validation.cli_options import (
     Verify,
     VerifySeed,
 )
+from validation.cli_prune import EXAMPLES as PRUNE_EXAMPLES
+from validation.cli_prune import prune
 from validation.running import calm_threads, guarded, one_blas_thread, run
 
 __all__ = ["app", "main"]
@@ -277,6 +279,9 @@ def measure(
         ),
         [attention],
     )
+
+
+app.command(epilog=_examples(*PRUNE_EXAMPLES))(prune)
 
 
 @app.command(

@@ -124,16 +124,17 @@ def _code_of(call: Callable[[], Any]) -> int:
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
+        told = "interrupted; nothing was written."
         try:
             code = call()
-        except (KeyboardInterrupt, typer.Abort):
-            code = INTERRUPTED
+        except (KeyboardInterrupt, typer.Abort) as ending:
+            code, told = INTERRUPTED, str(ending) or str(ending.__cause__ or "") or told
         except SystemExit as ending:
             return _ended(ending)
         except Exception as error:
             return _explain(error)
     if code == INTERRUPTED:
-        _say("interrupted; nothing was written.")
+        _say(told)
     return code if isinstance(code, int) else 0
 
 
