@@ -28,6 +28,7 @@ COMMANDS = [
     "validate",
     "diff",
     "measure",
+    "prune",
     "bench",
     "models",
     "models list",

@@ -124,17 +124,16 @@ def _code_of(call: Callable[[], Any]) -> int:
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
-        told = "interrupted; nothing was written."
         try:
             code = call()
-        except (KeyboardInterrupt, typer.Abort) as ending:
-            code, told = INTERRUPTED, str(ending) or str(ending.__cause__ or "") or told
+        except (KeyboardInterrupt, typer.Abort):
+            code = INTERRUPTED
         except SystemExit as ending:
             return _ended(ending)
         except Exception as error:
             return _explain(error)
     if code == INTERRUPTED:
-        _say(told)
+        _say("interrupted; nothing was written.")
     return code if isinstance(code, int) else 0
 
 
@@ -154,6 +153,7 @@ def _ended(ending: SystemExit) -> int:
 
 def _explain(error: Exception) -> int:
     from oracle._checks import InputError, InputTypeError, Unavailable
+    from validation.progress import Interrupted
 
     if isinstance(error, OSError) and _is_of_echo(error):
         _drop(sys.stdout)
@@ -167,6 +167,9 @@ def _explain(error: Exception) -> int:
     if isinstance(error, (InputError, InputTypeError)):
         _say(str(error))
         return WRONG_CALL
+    if isinstance(error, Interrupted):
+        _say(str(error))
+        return INTERRUPTED
     if isinstance(error, Unavailable):
         _say(str(error))
         return NOT_RUN

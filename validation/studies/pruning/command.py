@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oracle.loading import load_model
-from validation.progress import Progress, silent
+from validation.progress import Interrupted, Progress, silent
 from validation.provenance import describe_model, describe_texts, machine, versions
 from validation.report.document import Document, Note
 from validation.report.live import announce_compiling
@@ -20,15 +20,20 @@ def prune(
 ) -> Document:
     """The pruning study on a model, with where it comes from."""
     model = load_model(model_name, progress=None if progress is silent else lambda line: progress(line, 0, 0))
-    parts = run(
-        model,
-        budgets=budgets,
-        draws=draws,
-        seed=seed,
-        out=out,
-        on_compile=announce_compiling,
-        progress=progress,
-    )
+    try:
+        parts = run(
+            model,
+            budgets=budgets,
+            draws=draws,
+            seed=seed,
+            out=out,
+            on_compile=announce_compiling,
+            progress=progress,
+        )
+    except KeyboardInterrupt as stop:
+        if stop.args:
+            raise Interrupted(str(stop)) from None
+        raise
     passages = load_passages()
     texts = (passages.statistics, *passages.evaluation)
     T = [part.values for part in parts if isinstance(part, Note) and part.key == "T"]

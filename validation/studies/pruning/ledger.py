@@ -91,16 +91,18 @@ class Ledger:
     def _read(self) -> bytes:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            if self.path.exists() and not self.path.is_file():
-                self._refuse("no plain file")
-            with open(self.path, "a+b") as file:
-                file.seek(0)
-                start = file.read(len(_START))
-                if not (start == _START[: len(start)]):
-                    self._refuse(f"a file of another kind, it begins {start!r}")
-                return start + file.read()
+            special = self.path.exists() and not self.path.is_file()
+            if not special:
+                with open(self.path, "a+b") as file:
+                    file.seek(0)
+                    data = file.read()
         except (OSError, ValueError) as error:
             self._refuse(getattr(error, "strerror", None) or str(error))
+        if special:
+            self._refuse("no plain file")
+        if data and not _is_ledger(data):
+            self._refuse(f"a file of another kind, it begins {data[: len(_START)]!r}")
+        return data
 
     def _refuse(self, found: str) -> NoReturn:
         reject(
@@ -109,6 +111,15 @@ class Ledger:
             found=f"{str(self.path)!r} ({found})",
             todo="Name another file.",
         )
+
+
+def _is_ledger(data: bytes) -> bool:
+    """Whether a file begins as a ledger does; a first line may have been cut short before the next one."""
+    first, *others = data.split(b"\n", 2)[:2]
+    if first.startswith(_START):
+        return True
+    cut = len(first) > 0 and _START.startswith(first)
+    return cut and all(_START.startswith(line[: len(_START)]) for line in others)
 
 
 def _entry(line: bytes, about: Mapping[str, Any], n_heads: int) -> tuple[tuple[int, Heads], float] | None:
