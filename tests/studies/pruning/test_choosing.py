@@ -38,6 +38,12 @@ def test_the_ends_of_a_criterion() -> None:
     assert chosen_heads(values, 5, highest=True) == chosen_heads(values, 5, highest=False) == (0, 1, 3, 4, 5)
 
 
+def test_many_equal_values_are_taken_in_order() -> None:
+    values = np.tile([[0.5, 0.25]], (100, 1))
+    assert chosen_heads(values, 40, highest=True) == tuple(range(0, 80, 2))
+    assert chosen_heads(values, 40, highest=False) == tuple(range(1, 80, 2))
+
+
 @pytest.mark.parametrize("text", ["", "0", "1", "0.1,", "a", "0.1;0.2", "-0.1", "nan", "inf", "10%"])
 def test_budgets_that_are_none(text: str) -> None:
     with refused("--budget", repr(text)):

@@ -56,15 +56,16 @@ def test_a_run_is_its_model_texts_seed_and_rule(
         identity(model.astype("float64"), IDS, 0),
         identity(replace(model, config=replace(model.config, norm_epsilon=1e-6)), IDS, 0),
         identity(replace(model, sha256="0" * 64), IDS, 0),
+        identity(replace(model, sha256="0" * 64).astype("float64"), IDS, 0),
         identity(model, [*IDS[:2], np.array([6, 8])], 0),
         identity(model, [IDS[0], np.array([4, 5, 6]), np.array([7])], 0),
         identity(model, IDS, 1),
     ]
     monkeypatch.setattr("validation.studies.pruning.ledger.RULE_VERSION", 2)
     found.append(identity(model, IDS, 0))
-    assert len({json.dumps(one) for one in [about, *found]}) == 9
+    assert len({json.dumps(one) for one in [about, *found]}) == 10
     paths = {default_path(model, one) for one in [about, *found]}
-    assert len(paths) == 9
+    assert len(paths) == 10
     assert {path.parent.name for path in paths} == {"pruning"}
     assert default_path(replace(model, name="/a/b c/Llama 2"), about).name.startswith("Llama-2-")
 

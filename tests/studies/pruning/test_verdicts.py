@@ -128,6 +128,15 @@ def test_a_hundredfold_that_remains() -> None:
     )
 
 
+def test_a_large_quotient_within_the_draws_is_no_remainder() -> None:
+    def ratio(budget: float, choice: Choice | None, draw: int | None, text: int) -> float:
+        return 1000.0 if choice == SINKS and draw is None else 5000.0 if draw == 3 else 2.0
+
+    found = said(results(ratio))
+    assert "no hundredfold remains" in found["verdict_remains"]
+    assert "500 times (not told apart from its layers)" in found["verdict_remains"]
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_perplexities_that_overflow_or_are_undefined_are_said(value: float) -> None:
     found = results(lambda budget, choice, draw, text: value if choice == SINKS else 2.0)
