@@ -151,9 +151,9 @@ def check_axes(argument: str, shape: tuple[int, ...]) -> None:
 def reject_weight(argument: str, value: float, index: tuple[int, ...], key: int, count: int) -> NoReturn:
     """Refuse the weight `value` (widened to float64) of row `index`, the first of `count` wrong ones.
 
-    `argument` is "attention", or "weights" for weights that need not sum to one.
+    `argument` is "weights" for weights that need not sum to one; by any other name they are rows.
     """
-    rows = argument == "attention"
+    rows = argument != "weights"
     reject(
         argument,
         expected="finite weights of at least zero" + ("" if rows else ", or NaN in a whole row"),
@@ -164,10 +164,10 @@ def reject_weight(argument: str, value: float, index: tuple[int, ...], key: int,
     )
 
 
-def reject_row_sum(total: float, index: tuple[int, ...], count: int) -> NoReturn:
+def reject_row_sum(total: float, index: tuple[int, ...], count: int, argument: str = "attention") -> NoReturn:
     """Refuse the sum `total` of row `index`: of `count` rows off by more than `row_sum_slack` the worst."""
     reject(
-        "attention",
+        argument,
         expected=f"rows that sum to one within {ROW_SUM_SLACK}, or to exactly zero",
         found=f"a sum of {total:.6g} at {row_place(index)}, the worst of {count}",
         todo="Take rows in eval mode (dropout rescales them), after the softmax, over all visible keys.",

@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EntropySplit", "KeyRange", "RowMeasures"]
+__all__ = [
+    "AitchisonSplit",
+    "DistanceSums",
+    "EntropyChange",
+    "EntropySplit",
+    "KeyRange",
+    "RowMeasures",
+    "VerdictFlips",
+]
 
 Array = NDArray[Any]
 
@@ -48,3 +56,48 @@ class RowMeasures(NamedTuple):
     shares: Mapping[str, Array]
     ratios: Mapping[str, Array]
     entropy: EntropySplit | None = None
+
+
+class AitchisonSplit(NamedTuple):
+    """Squared Aitchison distance of two rows and its orthogonal parts, each (..., query), no unit.
+
+    total = sink + content, each in [0, infinity); NaN where a row lacks what the part is made of.
+    """
+
+    total: Array
+    sink: Array  # 0 where the rows have no sink part
+    content: Array
+
+
+class EntropyChange(NamedTuple):
+    """Entropy difference of two rows and its exact channels, each (..., query), in nats.
+
+    total = sink + content; NaN where a row is undefined, the content channel's also where a content is.
+    """
+
+    total: Array
+    sink: Array
+    content: Array
+
+
+class DistanceSums(NamedTuple):
+    """Distances of all pairs of heads added up over the rows of each text, not yet divided.
+
+    The keys are (metric, convention). `sums` are (text, head, head) float64, the sum of the row distances of
+    a pair over the rows that are defined in both heads; `counts` (text, head, head) int64 say how many these
+    are. Heads are flattened in (layer, head) order.
+    """
+
+    sums: Mapping[tuple[str, str], Array]
+    counts: Mapping[tuple[str, str], NDArray[np.int64]]
+
+
+class VerdictFlips(NamedTuple):
+    """Verdicts "b is nearer to a than c is" that two distance matrices give differently."""
+
+    rate: float  # flipped / triples, NaN where there is no triple
+    per_anchor: Array  # (head,), NaN for an anchor without a triple
+    flipped: int
+    triples: int  # all that were judged, ties included
+    tied: int  # triples that are a tie in either matrix, and so not flipped
+    undefined: int  # triples left out because a distance is NaN

@@ -1,4 +1,4 @@
-"""Rows as compositions: the entropy of a row, split into its sink and its content."""
+"""Rows as compositions: closure and clr, the entropy of a row, its split and its change."""
 
 from __future__ import annotations
 
@@ -7,12 +7,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._results import EntropySplit
-from oracle.rows import check_rows, check_sinks
+from oracle._checks import first_place
+from oracle._distance_checks import reject_zeros
+from oracle._results import EntropyChange, EntropySplit
+from oracle.rows import (
+    check_row_pair,
+    check_rows,
+    check_scores,
+    check_sinks,
+    check_visible,
+    check_weights,
+)
 
-__all__ = ["entropy_split"]
+__all__ = ["closure", "clr", "entropy_change", "entropy_split", "entropy_split_from_scores"]
 
 Array = NDArray[Any]
+
+
+def closure(weights: Any, visible: Any = None) -> Array:
+    """Weights divided by their sum over visible parts: (..., part), in [0, 1], no unit.
+
+    C(x) = x / sum x (Aitchison 1982, section 2). `weights` (..., query, part) are finite and not negative and
+    may have any sum; parts that are not visible come back as 0, a row without any mass as NaN. Raises
+    InputError for other weights; `visible` is that of `sink_share`.
+    """
+    parts = check_weights(weights, visible)
+    with np.errstate(over="ignore", invalid="ignore"):
+        huge = np.isinf(parts.sum(axis=-1, keepdims=True))
+        scaled = parts / np.where(huge, parts.max(axis=-1, keepdims=True, initial=0), 1)
+        return scaled / scaled.sum(axis=-1, keepdims=True)
+
+
+def clr(parts: Any, visible: Any = None) -> Array:
+    """Centred log-ratios: (..., part), any real number, the visible parts of a row summing to 0; no unit.
+
+    clr(x) = ln x - mean ln x over the visible parts (Aitchison 1982, section 4); whether a row is closed
+    makes no difference. `parts` (..., query, part) are positive. Parts that are not visible come back as 0, a
+    row without any mass as NaN. Raises InputError for zeros among visible parts, with their count and the
+    place of the first, and for weights as `closure` does.
+    """
+    weights = check_weights(parts, visible)
+    seen = np.True_ if visible is None else check_visible(visible, weights)
+    zero = seen & (weights == 0) & (weights.max(axis=-1, keepdims=True, initial=0) > 0)
+    if zero.any():
+        place = first_place(zero)
+        todo = "Say what is masked with visible=, or use replace_zeros first."
+        reject_zeros("weights", place[:-1], place[-1], int(zero.sum()), todo)
+    count = np.broadcast_to(seen, weights.shape).sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(seen, np.log(np.where(seen, weights, 1)), 0)
+        centred = np.where(seen, logs - logs.sum(axis=-1, keepdims=True) / count, 0)
+    return np.where((weights == 0).all(axis=-1, keepdims=True), np.nan, centred)
 
 
 def entropy_split(rows: Any, sink_mask: Any, visible: Any = None) -> EntropySplit:
@@ -27,9 +72,56 @@ def entropy_split(rows: Any, sink_mask: Any, visible: Any = None) -> EntropySpli
     (key,) and `visible` are those of `sink_share`, and InputError is raised as there.
     """
     weights = check_rows(rows, visible)
-    sinks = check_sinks(sink_mask, weights)
-    if not weights.shape[-1]:
-        return EntropySplit(*(np.full(weights.shape[:-1], np.nan, weights.dtype) for _ in range(3)))
+    return _split_entropy(weights, check_sinks(sink_mask, weights))
+
+
+def entropy_split_from_scores(scores: Any, sink_mask: Any, visible: Any = None) -> EntropySplit:
+    """`entropy_split` of the softmax of scores, in log space: each (..., query), in nats.
+
+    The sink's log-odds are logsumexp(sink scores) - logsumexp(content scores), and the content is the softmax
+    of the content scores alone, so that no content that is visible ever vanishes beside the sink. `scores`
+    (..., query, key) are finite at visible keys; `sink_mask` and `visible` are those of `sink_share`.
+
+    Ranges are those of `entropy_split`. A row that sees no sink has binary 0, one that sees no content has
+    total 0, binary 0 and content NaN, one that sees nothing is NaN throughout. Raises InputError for a
+    visible score that is not finite, and for masks as `sink_share` does.
+    """
+    logits, seen = check_scores(scores, visible)
+    sinks = check_sinks(sink_mask, logits)
+    content, mass = _softmax(logits, seen & ~sinks)
+    _, sink_mass = _softmax(logits, seen & sinks)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        odds = np.exp(mass - sink_mass)  # of the content; 0 or infinite where only one of the two is seen
+        share, rest = 1 / (1 + odds), 1 / (1 + np.exp(sink_mass - mass))
+        binary = _surprise(share, rest) + _surprise(rest, share)
+        inner = _entropy(content)
+    total = binary + np.where(rest == 0, 0, rest * inner)
+    return EntropySplit(total, binary, inner)
+
+
+def entropy_change(x: Any, y: Any, sink_mask: Any, visible: Any = None) -> EntropyChange:
+    """Entropy of y minus entropy of x and the two channels it came through: each (..., query), in nats.
+
+    With s the sink share, h(s) the binary and Hc the content entropy of `entropy_split`, exactly:
+    dH = [dh - ds · mean(Hc)] + [(1 - mean(s)) · dHc], where d is y minus x and mean their average. `total` is
+    dH, `sink` the first bracket, `content` the second; each lies in [-ln(n+1) - ln 2, ln(n+1) + ln 2].
+
+    The identity holds row by row; averages of rows do not obey it, so split first. A row without content mass
+    in x or y gives NaN for both channels, a row without any mass NaN throughout. `x` and `y` (..., query,
+    key) broadcast against each other; rows and masks are those of `sink_share`, and InputError is raised as
+    there.
+    """
+    pair = check_row_pair(x, y, visible)
+    sinks = check_sinks(sink_mask, pair[0])
+    before, after = (_split_entropy(rows, sinks) for rows in pair)
+    shares = [np.where(sinks, rows, 0).sum(axis=-1) for rows in pair]
+    content = (2 - shares[0] - shares[1]) / 2 * (after.content - before.content)
+    moved = (shares[1] - shares[0]) * (before.content + after.content) / 2
+    return EntropyChange(after.total - before.total, after.binary - before.binary - moved, content)
+
+
+def _split_entropy(weights: Array, sinks: NDArray[np.bool_]) -> EntropySplit:
+    """`entropy_split` of closed rows."""
     on_sink = np.where(sinks, weights, 0).sum(axis=-1)
     kept = np.where(sinks, 0, weights)
     mass = kept.sum(axis=-1)
@@ -41,8 +133,21 @@ def entropy_split(rows: Any, sink_mask: Any, visible: Any = None) -> EntropySpli
     return EntropySplit(total, binary, content)
 
 
+def _softmax(logits: Array, seen: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Softmax (..., query, key) and logsumexp (..., query) of the `seen` logits; NaN and -inf for none."""
+    kept = np.where(seen, logits, -np.inf)
+    top = kept.max(axis=-1, keepdims=True, initial=-np.inf)
+    top = np.where(np.isneginf(top), 0, top)
+    powers = np.exp(kept - top)
+    whole = powers.sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return powers / whole, (top + np.log(whole))[..., 0]
+
+
 def _entropy(parts: Array) -> Array:
     """-sum p ln p over the last axis, to full relative accuracy where one part is nearly everything."""
+    if not parts.shape[-1]:
+        return np.full(parts.shape[:-1], np.nan, parts.dtype)
     top = parts.argmax(axis=-1)[..., None]
     others = parts.copy()
     np.put_along_axis(others, top, 0, axis=-1)

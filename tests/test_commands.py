@@ -116,12 +116,12 @@ def test_diff_names_both_implementations_and_refuses_others(work):
 
 def test_measure_hands_every_choice_on(work):
     choice = {"sink": "0,7", "weightings": "value_norm", "layers": "0,3-5", "truncate": True}
-    choice |= {"engine": "oracle", "verify": 7}
+    choice |= {"engine": "fastpath", "verify": 7, "verify_seed": 2}
     document = commands.measure("minilm-l6", TWO, progress=silent, **choice)
     told = {"progress": silent, "on_compile": announce_compiling}
     assert work == [("measure", (TWO.texts,), choice | told)]
     stated = {"sink": "0,7", "weighting": "value_norm", "layers": "0,3-5", "convention": "keep"}
-    stated |= {"engine": "oracle"}
+    stated |= {"engine": "fastpath"}
     assert stated.items() <= document.provenance.items()
 
 
@@ -144,10 +144,10 @@ def test_bench_hands_its_choices_on(benchmark):
     assert document.provenance["sizes"] == "whole"
     assert document.provenance["model"] == "minilm-l6"
     assert len(document.provenance["machine"]["load_before"]) in (0, 3)
-    document = commands.bench("minilm-l6", [3, 5], silent, quick=True, only="rows")
-    assert benchmark.pop() == (QUICK._replace(forward=(3, 5)), ("rows",))
+    document = commands.bench("minilm-l6", [3, 5], silent, quick=True, only="forward")
+    assert benchmark.pop() == (QUICK._replace(forward=(3, 5)), ("forward",))
     assert document.provenance["sizes"] == "quick"
-    assert "model" not in document.provenance
+    assert "model" not in commands.bench("minilm-l6", None, silent, only="rows").provenance
 
 
 def test_bench_says_that_the_machine_was_busy(benchmark, monkeypatch):

@@ -6,7 +6,17 @@ import pytest
 from oracle_models import random_rows
 from wording import refused
 
-from oracle import EntropySplit, KeyRange, entropy_split, sink_share
+from oracle import (
+    EntropySplit,
+    KeyRange,
+    closure,
+    clr,
+    entropy_change,
+    entropy_split,
+    entropy_split_from_scores,
+    sink_share,
+)
+from oracle.ops import softmax
 
 SINK = np.array([True, False, False])
 EPS = float(np.finfo(np.float64).eps)
@@ -130,3 +140,162 @@ def test_wrong_input_is_refused_and_input_stays():
         entropy_split([[1.0, 1.0]], [1, 0])
     with refused("sink_mask", "shape (3,)"):
         entropy_split(rows, [1, 0, 0])
+
+
+# --- closure and clr ------------------------------------------------------------------------------------
+
+
+def test_closure_divides_by_the_sum_of_what_is_visible():
+    np.testing.assert_array_equal(closure([[1, 2, 5], [0, 0, 0]]), [[0.125, 0.25, 0.625], [np.nan] * 3])
+    np.testing.assert_array_equal(closure([[1, 3, np.nan]], [True, True, False]), [[0.25, 0.75, 0]])
+    np.testing.assert_array_equal(closure([[1e308, 1e308], [5e-324, 0]]), [[0.5, 0.5], [1, 0]])
+    rows = random_rows(np.random.default_rng(6), 3, 4, 7)
+    np.testing.assert_allclose(closure(7 * rows), rows, rtol=1e-15)
+    assert np.isnan(closure([[np.nan, np.nan]])).all()
+
+
+def test_clr_is_centred_and_blind_to_scale():
+    rows = random_rows(np.random.default_rng(7), 3, 4, 7)
+    found = clr(rows)
+    np.testing.assert_allclose(found.sum(axis=-1), 0, atol=1e-13)
+    np.testing.assert_allclose(found - found[..., :1], np.log(rows) - np.log(rows[..., :1]), atol=1e-13)
+    np.testing.assert_allclose(clr(5 * rows), found, atol=1e-13)
+
+
+def test_clr_over_visible_parts():
+    rows = np.array([[1.0, 2, 4, 0], [3, -1, np.nan, 3]])
+    seen = np.array([[1, 1, 1, 0], [1, 0, 0, 1]])
+    np.testing.assert_allclose(clr(rows, seen), [[-np.log(2), 0, np.log(2), 0], [0, 0, 0, 0]], atol=1e-15)
+    np.testing.assert_array_equal(clr(rows[:1], KeyRange([0], [3])), clr(rows, seen)[:1])
+    assert np.isnan(clr([[0.0, 0, 0], [np.nan] * 3])).all()
+
+
+def test_clr_refuses_zeros_with_their_place():
+    rows = np.ones((2, 3, 4, 5))
+    rows[1, 0, 2, 1:3] = rows[1, 2, 3, 4] = 0
+    with refused("weights", "zero at layer 1, head 0, query 2, key 1 (3 in all)", "replace_zeros"):
+        clr(rows)
+    with refused("weights", "-1.0 at query 0, key 1"):
+        clr([[1, -1]])
+    with refused("weights", "(..., query, key)"):
+        closure([0.5, 0.5])
+
+
+def test_closure_and_clr_equal_scikit_bio():
+    skbio = pytest.importorskip("skbio.stats.composition", reason='needs pip install "sinkscope[test]"')
+    for keys in (2, 3, 17, 128):
+        rows = random_rows(np.random.default_rng(keys), 9, keys) * np.arange(1, 10)[:, None]
+        np.testing.assert_allclose(closure(rows), skbio.closure(rows), rtol=1e-15)
+        wanted = skbio.clr(skbio.closure(rows))
+        np.testing.assert_allclose(clr(rows), wanted, rtol=1e-13, atol=64 * EPS)
+
+
+# --- from scores ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_sinks", [0, 1, 3, 11])
+def test_entropy_of_scores_is_that_of_their_softmax(n_sinks):
+    rng = np.random.default_rng(n_sinks)
+    scores = 3 * rng.standard_normal((2, 3, 11, 11)) + 200 * rng.standard_normal((2, 3, 11, 1))
+    sinks, seen = np.arange(11) < n_sinks, np.tri(11, dtype=bool)
+    found = entropy_split_from_scores(np.where(seen, scores, np.nan), sinks, seen)
+    wanted = entropy_split(softmax(np.where(seen, scores, -np.inf)), sinks, seen)
+    for one, other in zip(found, wanted, strict=True):
+        # Scores near 200 come with a rounding of 200 eps, which is what the logarithms here are off by.
+        np.testing.assert_allclose(one, other, rtol=0, atol=512 * EPS)
+
+
+def test_content_far_below_the_sink_keeps_its_entropy():
+    scores = [[0.0, -2000, -2000, -2000], [-2000, 0, 0, -np.inf]]
+    seen = [[True] * 4, [True, True, True, False]]
+    split = entropy_split_from_scores(scores, [1, 0, 0, 0], seen)
+    np.testing.assert_allclose(split.content, [np.log(3), np.log(2)], rtol=4 * EPS)
+    np.testing.assert_allclose(split.total, [0, np.log(2)], rtol=4 * EPS)
+    np.testing.assert_array_equal(split.binary, [0, 0])
+
+
+@pytest.mark.parametrize("depth", [30, 40, 300])
+def test_entropy_of_scores_next_to_nothing_keeps_its_relative_accuracy(depth):
+    # Sink and content in turn have next to no mass; a rounded one less it would lose all of it.
+    odds = mpmath.mpf(2) * mpmath.exp(-depth)
+    with mpmath.workdps(200):
+        shares = [1 / (1 + odds), odds / (1 + odds)]
+        wanted = -mpmath.fsum(share * mpmath.log(share) for share in shares)
+    for scores, sinks in (([0, -depth, -depth], [1, 0, 0]), ([0, -depth, -depth], [0, 1, 1])):
+        split = entropy_split_from_scores([scores], sinks)
+        assert split.binary.item() == pytest.approx(float(wanted), rel=64 * EPS, abs=0)
+        within = shares[1] * mpmath.log(2) if sinks[0] else 0
+        assert split.total.item() == pytest.approx(float(wanted + within), rel=64 * EPS, abs=0)
+
+
+def test_odd_rows_of_scores():
+    seen = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 1]], bool)
+    split = entropy_split_from_scores(np.zeros((3, 3)), SINK, seen)
+    np.testing.assert_allclose(split.total, [np.nan, 0, np.log(2)])
+    np.testing.assert_allclose(split.binary, [np.nan, 0, 0])
+    np.testing.assert_allclose(split.content, [np.nan, np.nan, np.log(2)])
+    for shape in [(0, 3), (3, 0), (0, 0)]:
+        for part in entropy_split_from_scores(np.zeros(shape), np.zeros(shape[-1], bool)):
+            assert part.shape == shape[:-1]
+            assert np.isnan(part).all()
+    with refused("scores", "inf at query 1, key 2 (1 in all)", "visible="):
+        entropy_split_from_scores([[0, 0, 0], [0, 0, np.inf]], SINK)
+
+
+# --- the change between two rows ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "longdouble"])
+def test_the_two_channels_add_up_to_the_change(dtype):
+    raw = random_rows(np.random.default_rng(8), 2, 50, 4, 23).astype(dtype)
+    raw.flags.writeable = False
+    x, y = raw
+    sinks = np.arange(23) % 5 == 0
+    change = entropy_change(x, y, sinks)
+    assert {part.dtype.type for part in change} == {np.longdouble if dtype == "longdouble" else np.float64}
+    assert np.abs(change.total - change.sink - change.content).max() <= 1e-13
+    before, after = entropy_split(x, sinks), entropy_split(y, sinks)
+    assert np.abs(change.total - (after.total - before.total)).max() <= 1e-13
+    shares = sink_share(x, sinks), sink_share(y, sinks)
+    content = (1 - (shares[0] + shares[1]) / 2) * (after.content - before.content)
+    np.testing.assert_allclose(change.content, content, rtol=0, atol=1e-13)
+    for forward, back in zip(change, entropy_change(y, x, sinks), strict=True):
+        np.testing.assert_allclose(back, -forward, rtol=0, atol=1e-15)
+
+
+def test_each_channel_moves_alone():
+    row = np.array([[0.5, 0.3, 0.2]])
+    more_sink = np.array([[0.75, 0.15, 0.1]])
+    other_content = np.array([[0.5, 0.25, 0.25]])
+    grown = entropy_change(row, more_sink, SINK)
+    assert abs(grown.content.item()) <= EPS
+    assert grown.sink.item() == pytest.approx(grown.total.item(), rel=1e-14)
+    turned = entropy_change(row, other_content, SINK)
+    assert abs(turned.sink.item()) <= EPS
+    assert turned.content.item() == pytest.approx(turned.total.item(), rel=1e-14)
+
+
+def test_the_change_of_odd_rows():
+    x = [[1.0, 0, 0], [0.5, 0.25, 0.25], [0, 0, 0]]
+    y = [[0.5, 0.25, 0.25]] * 3
+    change = entropy_change(x, y, SINK)
+    np.testing.assert_allclose(change.total, [1.5 * np.log(2), 0, np.nan], atol=EPS)
+    np.testing.assert_array_equal(np.isnan(change.sink), [True, False, True])
+    np.testing.assert_array_equal(np.isnan(change.content), [True, False, True])
+    no_sink = entropy_change(x[1:2], y[:1], [0, 0, 0])
+    assert (no_sink.sink.item(), no_sink.total.item()) == (0, 0)
+    assert entropy_change(np.zeros((2, 0, 3)), np.zeros((0, 3)), SINK).total.shape == (2, 0)
+    with refused("y", "a sum of 2 at query 1"):
+        entropy_change(x, [[1, 0, 0], [1, 1, 0], [0, 0, 1]], SINK)
+
+
+def test_averages_do_not_split():
+    rows = random_rows(np.random.default_rng(9), 2, 40, 7)
+    change = entropy_change(rows[0][None], rows[1][None], np.arange(7) == 0)
+    means = [np.mean(part) for part in change]
+    assert means[0] == pytest.approx(means[1] + means[2], abs=1e-14)
+    pooled = [np.mean(np.stack(entropy_split(side, np.arange(7) == 0)), axis=-1) for side in rows]
+    shares = [sink_share(side, np.arange(7) == 0).mean() for side in rows]
+    sink = pooled[1][1] - pooled[0][1] - (shares[1] - shares[0]) * (pooled[0][2] + pooled[1][2]) / 2
+    content = (1 - sum(shares) / 2) * (pooled[1][2] - pooled[0][2])
+    assert abs(means[0] - sink - content) > 1e-3

@@ -21,6 +21,7 @@ from validation.mutants import (
     report_outcomes,
     run_mutants,
 )
+from validation.mutants.causal_trials import judged
 from validation.mutants.controls import positive_controls
 from validation.mutants.kinds import Verdict, instead, patched
 from validation.mutants.subjects import token_ids
@@ -61,7 +62,7 @@ def test_mutant_is_killed_by_its_trial_alone(mutant: Mutant, subjects: Subjects)
 
 def test_there_are_enough_mutants_with_names_of_their_own() -> None:
     assert len(BY_NAME) == len(MUTANTS)
-    for family in ("measure", "forward"):
+    for family in ("measure", "distance", "forward"):
         assert sum(mutant.family == family for mutant in MUTANTS) >= 20
 
 
@@ -116,10 +117,12 @@ def test_a_mutant_that_raises_is_no_kill(subjects: Subjects) -> None:
 
 
 def test_without_pytorch_forward_mutants_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*arguments: object) -> None:
+    def missing(*arguments: object, **named: object) -> None:
         raise Unavailable("torch is not here.")
 
-    monkeypatch.setattr(reference, "random_bert", missing)
+    for name in ("random_bert", "random_network"):
+        monkeypatch.setattr(reference, name, missing)
+    judged.cache_clear()
     parts = run_mutants(random_model(3))
     rows = table(parts, "mutants_forward")
     unrun = [row for row in rows if row["verdict"] == "not run"]

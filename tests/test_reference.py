@@ -62,7 +62,7 @@ def test_oracle_agrees_with_transformers_at_every_stage_in_float64(name: str, tm
     model = load_model(random_bert(tmp_path, 11, **CONFIGS[name]))
     tally = Tally("oracle-float64", "torch-float64")
     ours, theirs = (runner(model, implementation) for implementation in FOUR[:2])
-    for batch in random_batches(3, model.config.vocab_size):
+    for batch in random_batches(3, model):
         for text, mask in enumerate(batch.mask):
             tally.add(theirs(batch)[text], ours(batch)[text], mask)
     assert tally.texts == 7
@@ -77,7 +77,7 @@ def test_float32_error_is_at_most_twice_pytorchs_over_twenty_draws(tmp_path: Pat
         config = list(CONFIGS.values())[seed % 2]
         model = load_model(random_bert(tmp_path / str(seed), seed, **config))
         runs = {name: runner(model, name) for name in FOUR}
-        for batch in random_batches(seed, model.config.vocab_size):
+        for batch in random_batches(seed, model):
             found.add(runs, batch)
     assert 0 < found.ratio <= 2
 

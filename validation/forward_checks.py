@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from oracle import Model
 from oracle.loading import load_model
 from validation.progress import Progress, silent
-from validation.reference import LIFTED, random_bert
+from validation.random_configs import RANDOM_CONFIGS
+from validation.reference import LIFTED, random_network
 from validation.report.document import Check, Column, Part, Table
 from validation.stages import Batch, Run, Text, read_texts, runner, single
 from validation.tally import Tally
@@ -27,16 +28,6 @@ _MAX_RMS_RATIO = 2.0  # float32 may have so many times the error of PyTorch floa
 _LONG = 512  # tokens
 _MAX_BATCH, _MAX_CELLS = 16, 16 * 64**2  # texts of a padded batch, and its texts times T squared
 _ENOUGH = 20  # draws of weights: a ratio over fewer is shown and not judged
-_RANDOM: tuple[dict[str, Any], ...] = (
-    {"hidden_size": 30, "num_attention_heads": 3, "hidden_act": "gelu", "layer_norm_eps": 3e-5},
-    {
-        "hidden_size": 35,
-        "num_attention_heads": 5,
-        "num_hidden_layers": 4,
-        "hidden_act": "gelu_new",
-        "layer_norm_eps": 1e-7,
-    },
-)
 _COLUMNS = (
     Column("case", "case"),
     Column("texts", "texts", "d"),
@@ -114,9 +105,7 @@ def validate_forward(
     ids, skipped = read_texts(model, texts, truncate)
     batched = choose_batch(list(map(len, ids)))
     some = [ids[index] for index in batched]
-    types = model.embeddings.token_types
-    segments = 1 if types is None else len(types)
-    pad = model.config.pad_id or 0
+    segments, pad = _segments(model), model.config.pad_id or 0
     cases: dict[str, list[Batch]] = {
         "each text": [single(tokens) for tokens in ids],
         "long text": [single(long_text(ids, min(_LONG, model.config.max_positions)))],
@@ -134,13 +123,14 @@ def validate_forward(
             done += 1
         results.append((name, found, True, False))
         real.pool(found)
-    found = Agreement()
+    found, family = Agreement(), model.config.family
     for seed in range(draws):
         progress("oracle against transformers, random weights", done + seed, total)
         with TemporaryDirectory() as folder:
-            drawn = load_model(random_bert(folder, seed, **_RANDOM[seed % len(_RANDOM)]))
+            config = RANDOM_CONFIGS[family][seed % len(RANDOM_CONFIGS[family])]
+            drawn = load_model(random_network(folder, seed, family, **config))
             runs = _runs(drawn, None)
-            for batch in random_batches(seed, drawn.config.vocab_size):
+            for batch in random_batches(seed, drawn):
                 found.add(runs, batch)
     if draws:
         results.append(("random weights", found, False, draws >= _ENOUGH))
@@ -157,8 +147,9 @@ def validate_forward(
         + ("" if judged else f": fewer than {_ENOUGH}, so that it is shown and not judged"),
         "worst at: x text (from 1), L layer, H head, q query, k key (from 0)",
         f"padded batch: {_batch_words(ids, batched)}, on the right and on the left, with token types",
-        f"random weights: {draws} draws, each with a text alone and three padded on either side; the float32 "
-        "bound is made for trained weights, so that here only the RMS ratio is judged in float32",
+        f"random weights: {draws} draws of two models of the family {family}, each with a text alone and "
+        "three padded on either side; the float32 bound is made for trained weights, so that here only the "
+        "RMS ratio is judged in float32",
         f"torch: {LIFTED}",
         "all stages: embeddings, queries, keys, values, scores, rows and block outputs within their bounds",
         *((f"skipped: {counted(skipped, 'text')} without tokens",) if skipped else ()),
@@ -204,12 +195,18 @@ def padded(ids: Sequence[NDArray[np.int64]], pad: int, segments: int, left: bool
     return batch
 
 
-def random_batches(seed: int, vocabulary: int) -> list[Batch]:
-    """One text alone, and three padded on each side with two token types; all lengths are prime."""
-    rng = np.random.default_rng(seed)
+def random_batches(seed: int, model: Model) -> list[Batch]:
+    """One text alone, and three padded on each side with token types; all lengths are prime."""
+    rng, vocabulary = np.random.default_rng(seed), model.config.vocab_size
     texts = [rng.integers(vocabulary, size=length) for length in (23, 17, 11)]
     alone = single(rng.integers(vocabulary, size=29))
-    return [alone, *(padded(texts, 0, 2, left) for left in (False, True))]
+    segments, pad = _segments(model), model.config.pad_id or 0
+    return [alone, *(padded(texts, pad, segments, left) for left in (False, True))]
+
+
+def _segments(model: Model) -> int:
+    types = model.embeddings.token_types
+    return 1 if types is None else len(types)
 
 
 def _batch_words(ids: Sequence[Array], batched: Sequence[int]) -> str:

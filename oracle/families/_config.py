@@ -16,7 +16,6 @@ _ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_python": "gelu",
     "gelu_new": "gelu_new",
-    "gelu_fast": "gelu_new",
     "gelu_pytorch_tanh": "gelu_pytorch_tanh",
     "relu": "relu",
     "silu": "silu",

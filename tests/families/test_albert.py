@@ -4,35 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from family_models import files_of, hold, judged, saved
 
 from oracle import InputError, load_model
+from validation.random_configs import RANDOM_CONFIGS
 
 pytest.importorskip("transformers", reason="needs the extra 'reference'")
 
-SIZES: dict[str, Any] = {
-    "vocab_size": 101,
-    "hidden_size": 35,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 5,
-    "intermediate_size": 29,
-    "max_position_embeddings": 61,
-    "layer_norm_eps": 3e-5,
-}
-
-FULL = SIZES | {"embedding_size": 11, "num_hidden_groups": 2, "type_vocab_size": 3}
-OTHER = SIZES | {
-    "hidden_size": 21,
-    "embedding_size": 13,
-    "num_attention_heads": 3,
-    "num_hidden_layers": 2,
-    "inner_group_num": 2,
-    "hidden_act": "relu",
-}
+FULL, OTHER = RANDOM_CONFIGS["albert"]
 
 
 def test_every_stage_agrees_with_transformers(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from oracle_models import weights_of
 from oracle._checks import InputError
 from oracle.families import FAMILIES, Checkpoint, build_model
 from oracle.model import Model
+from validation.random_configs import RANDOM_CONFIGS
 
 Make = Callable[..., dict[str, np.ndarray]]
 
@@ -21,6 +23,13 @@ def same(first: Model, second: Model) -> bool:
     """Whether two models have the same configuration and weights."""
     pairs = zip(weights_of(first), weights_of(second), strict=True)
     return first.config == second.config and all(np.array_equal(a, b) for a, b in pairs)
+
+
+def test_every_stage_agrees_with_transformers(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="needs the extra 'reference'")
+    from family_models import hold
+
+    hold(tmp_path, "bert", *RANDOM_CONFIGS["bert"])
 
 
 def refusal(config: Any, tensors: dict[str, np.ndarray]) -> str:

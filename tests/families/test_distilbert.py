@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,21 +11,11 @@ from oracle_models import weights_of
 from wording import refused
 
 from oracle import forward, load_model
+from validation.random_configs import RANDOM_CONFIGS
 
 pytest.importorskip("transformers", reason="needs the extra 'reference'")
 
-FULL: dict[str, Any] = {
-    "vocab_size": 101,
-    "dim": 35,
-    "n_layers": 3,
-    "n_heads": 5,
-    "hidden_dim": 29,
-    "max_position_embeddings": 61,
-    "activation": "relu",
-    "pad_token_id": 3,
-    "sinusoidal_pos_embds": True,
-}
-OTHER: dict[str, Any] = FULL | {"dim": 21, "n_heads": 3, "n_layers": 2, "activation": "gelu"}
+FULL, OTHER = RANDOM_CONFIGS["distilbert"]
 
 
 def test_every_stage_agrees_with_transformers(tmp_path: Path) -> None:

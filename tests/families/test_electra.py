@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,21 +11,11 @@ from family_models import files_of, hold, judged, saved
 from wording import refused
 
 from oracle import Model
+from validation.random_configs import RANDOM_CONFIGS
 
 pytest.importorskip("transformers", reason="needs the extra 'reference'")
 
-SIZES: dict[str, Any] = {
-    "vocab_size": 101,
-    "hidden_size": 35,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 5,
-    "intermediate_size": 29,
-    "max_position_embeddings": 61,
-    "layer_norm_eps": 3e-5,
-}
-
-FULL = SIZES | {"embedding_size": 11, "type_vocab_size": 3, "hidden_act": "relu"}
-OTHER = SIZES | {"hidden_size": 21, "embedding_size": 21, "num_attention_heads": 3, "num_hidden_layers": 2}
+FULL, OTHER = RANDOM_CONFIGS["electra"]
 
 
 def test_every_stage_agrees_with_transformers(tmp_path: Path) -> None:

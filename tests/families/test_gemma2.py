@@ -13,40 +13,11 @@ from family_models import files_of, hold, judged, saved
 
 from oracle import Model, attention, forward, load_model, logits
 from oracle.ops import softmax
+from validation.random_configs import RANDOM_CONFIGS
 
 pytest.importorskip("transformers", reason="needs the extra 'reference'")
 
-SIZES = {"num_hidden_layers": 3, "intermediate_size": 29, "max_position_embeddings": 61, "rms_norm_eps": 3e-5}
-LINEAR = {"rope_type": "linear", "rope_theta": 500.0, "factor": 3.0}
-PLAIN = {"rope_type": "default", "rope_theta": 700.0}
-
-FULL: dict[str, Any] = SIZES | {
-    "vocab_size": 101,
-    "hidden_size": 36,
-    "num_attention_heads": 6,
-    "num_key_value_heads": 2,
-    "head_dim": 10,
-    "attention_bias": True,
-    "sliding_window": 5,
-    "query_pre_attn_scalar": 7,
-    "attn_logit_softcapping": 19.0,
-    "final_logit_softcapping": 3.0,
-    "rope_parameters": LINEAR,
-}
-OTHER: dict[str, Any] = SIZES | {
-    "vocab_size": 97,
-    "hidden_size": 33,
-    "num_attention_heads": 3,
-    "num_key_value_heads": 1,
-    "head_dim": 14,
-    "attn_logit_softcapping": None,
-    "final_logit_softcapping": None,
-    "hidden_activation": "silu",
-    "sliding_window": 11,
-    "layer_types": ["full_attention", "full_attention", "sliding_attention"],
-    "tie_word_embeddings": False,
-    "rope_parameters": PLAIN,
-}
+FULL, OTHER = RANDOM_CONFIGS["gemma2"]
 
 
 def test_every_stage_agrees_with_transformers(tmp_path: Path) -> None:

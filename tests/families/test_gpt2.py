@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,33 +12,11 @@ from oracle_models import weights_of
 
 from oracle import Model
 from oracle.model import Linear
+from validation.random_configs import RANDOM_CONFIGS
 
 pytest.importorskip("transformers", reason="needs the extra 'reference'")
 
-FULL: dict[str, Any] = {
-    "vocab_size": 101,
-    "n_embd": 35,
-    "n_layer": 3,
-    "n_head": 5,
-    "n_positions": 61,
-    "n_inner": 29,
-    "layer_norm_epsilon": 3e-5,
-    "scale_attn_by_inverse_layer_idx": True,
-    "tie_word_embeddings": False,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-}
-OTHER: dict[str, Any] = FULL | {
-    "vocab_size": 97,
-    "n_embd": 22,
-    "n_layer": 2,
-    "n_head": 2,
-    "n_inner": None,
-    "activation_function": "relu",
-    "scale_attn_weights": False,
-    "scale_attn_by_inverse_layer_idx": False,
-    "tie_word_embeddings": True,
-}
+FULL, OTHER = RANDOM_CONFIGS["gpt2"]
 
 
 def test_every_stage_agrees_with_transformers(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,35 +10,11 @@ from family_models import files_of, hold, judged, saved
 
 from oracle.families import _layout
 from oracle.families._layout import _unfused as unfused
+from validation.random_configs import RANDOM_CONFIGS
 
 pytest.importorskip("transformers", reason="needs the extra 'reference'")
 
-FULL: dict[str, Any] = {
-    "vocab_size": 101,
-    "hidden_size": 60,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 5,
-    "intermediate_size": 37,
-    "max_position_embeddings": 61,
-    "layer_norm_eps": 3e-5,
-    "rope_parameters": {
-        "rope_type": "linear",
-        "factor": 3.0,
-        "rope_theta": 500.0,
-        "partial_rotary_factor": 0.5,
-    },
-}
-OTHER: dict[str, Any] = FULL | {
-    "vocab_size": 97,
-    "hidden_size": 33,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "use_parallel_residual": False,
-    "attention_bias": False,
-    "tie_word_embeddings": True,
-    "hidden_act": "gelu_new",
-    "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0, "partial_rotary_factor": 0.37},
-}
+FULL, OTHER = RANDOM_CONFIGS["gpt_neox"]
 
 
 def test_every_stage_agrees_with_transformers(tmp_path: Path) -> None:
@@ -80,5 +55,8 @@ def test_fields_and_names_of_older_files(folder: Path) -> None:
     today = files.build({"rope_parameters": {"rope_theta": 500.0, "partial_rotary_factor": 0.5}})
     older = {"rotary_emb_base": 500, "rotary_pct": 0.5}
     assert files.build(older, without=("rope_parameters",)).config == today.config
+    head = files.build().head.words.weight
+    files.tensors["lm_head.weight"] = files.tensors.pop("embed_out.weight")
+    np.testing.assert_array_equal(files.build().head.words.weight, head)
     files.config.pop("rope_parameters")
     assert "of the 12 entries" in files.refusal("partial_rotary_factor", None)  # a quarter is three

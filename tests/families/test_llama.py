@@ -14,36 +14,12 @@ from wording import refused
 from oracle import Model, forward, load_model, logits
 from oracle.model import Linear, Rotary, RotaryScaling
 from oracle.ops import rms_norm
+from validation.random_configs import RANDOM_CONFIGS
 
 pytest.importorskip("transformers", reason="needs the extra 'reference'")
 
-SIZES = {"num_hidden_layers": 3, "intermediate_size": 29, "max_position_embeddings": 61, "rms_norm_eps": 3e-5}
-LLAMA3 = {
-    "rope_type": "llama3",
-    "rope_theta": 500.0,
-    "factor": 4.0,
-    "low_freq_factor": 1.0,
-    "high_freq_factor": 4.0,
-    "original_max_position_embeddings": 32,
-}
-FULL: dict[str, Any] = SIZES | {
-    "vocab_size": 101,
-    "hidden_size": 40,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 14,
-    "attention_bias": True,
-    "mlp_bias": True,
-    "rope_parameters": LLAMA3,
-}
-OTHER: dict[str, Any] = SIZES | {
-    "vocab_size": 97,
-    "hidden_size": 50,
-    "num_attention_heads": 5,
-    "num_key_value_heads": 5,
-    "tie_word_embeddings": True,
-    "hidden_act": "gelu",
-}
+FULL, OTHER = RANDOM_CONFIGS["llama"]
+LLAMA3: dict[str, Any] = FULL["rope_parameters"]
 
 
 def test_every_stage_agrees_with_transformers(tmp_path: Path) -> None:

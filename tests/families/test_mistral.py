@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from family_models import files_of, hold, judged, saved
 
 from oracle import forward, load_model
+from validation.random_configs import RANDOM_CONFIGS
 
 pytest.importorskip("transformers", reason="needs the extra 'reference'")
 
-SIZES = {"num_hidden_layers": 3, "intermediate_size": 29, "max_position_embeddings": 61, "rms_norm_eps": 3e-5}
-LINEAR = {"rope_type": "linear", "rope_theta": 500.0, "factor": 3.0}
-PLAIN = {"rope_type": "default", "rope_theta": 700.0}
-
-FULL: dict[str, Any] = SIZES | {
-    "vocab_size": 101,
-    "hidden_size": 36,
-    "num_attention_heads": 6,
-    "num_key_value_heads": 2,
-    "head_dim": 10,
-    "sliding_window": 5,
-    "rope_parameters": LINEAR,
-}
-OTHER: dict[str, Any] = SIZES | {
-    "vocab_size": 97,
-    "hidden_size": 30,
-    "num_attention_heads": 3,
-    "num_key_value_heads": 3,
-    "sliding_window": None,
-    "tie_word_embeddings": True,
-    "hidden_act": "gelu",
-    "rope_parameters": PLAIN,
-}
+FULL, OTHER = RANDOM_CONFIGS["mistral"]
 
 
 def test_every_stage_agrees_with_transformers(tmp_path: Path) -> None:

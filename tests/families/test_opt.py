@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,30 +10,11 @@ from family_models import Files, files_of, hold, judged, saved
 from oracle_models import weights_of
 
 from oracle.forward import positions_of
+from validation.random_configs import RANDOM_CONFIGS
 
 pytest.importorskip("transformers", reason="needs the extra 'reference'")
 
-FULL: dict[str, Any] = {
-    "vocab_size": 101,
-    "hidden_size": 35,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 5,
-    "ffn_dim": 29,
-    "max_position_embeddings": 61,
-    "word_embed_proj_dim": 11,
-    "do_layer_norm_before": False,
-}
-OTHER: dict[str, Any] = FULL | {
-    "vocab_size": 97,
-    "hidden_size": 21,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "word_embed_proj_dim": 21,
-    "do_layer_norm_before": True,
-    "activation_function": "gelu",
-    "enable_bias": False,
-    "tie_word_embeddings": False,
-}
+FULL, OTHER = RANDOM_CONFIGS["opt"]
 
 
 def test_every_stage_agrees_with_transformers(tmp_path: Path) -> None:

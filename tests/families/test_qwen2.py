@@ -3,42 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from family_models import files_of, hold, judged, saved
+from wording import refused
 
 from oracle import forward, load_model, sink_share
 from validation.measuring import measure
+from validation.random_configs import RANDOM_CONFIGS
 from validation.report.document import Check
+from validation.studies.invariance_cells import measure_cells
 from validation.table import tabulate
 from validation.verify import verify
 
 pytest.importorskip("transformers", reason="needs the extra 'reference'")
 
-SIZES = {"num_hidden_layers": 3, "intermediate_size": 29, "max_position_embeddings": 61, "rms_norm_eps": 3e-5}
-LINEAR = {"rope_type": "linear", "rope_theta": 500.0, "factor": 3.0}
-PLAIN = {"rope_type": "default", "rope_theta": 700.0}
-
-FULL: dict[str, Any] = SIZES | {
-    "vocab_size": 101,
-    "hidden_size": 30,
-    "num_attention_heads": 5,
-    "num_key_value_heads": 1,
-    "use_sliding_window": True,
-    "sliding_window": 7,
-    "max_window_layers": 1,
-    "rope_parameters": LINEAR,
-}
-OTHER: dict[str, Any] = SIZES | {
-    "vocab_size": 97,
-    "hidden_size": 42,
-    "num_attention_heads": 3,
-    "num_key_value_heads": 3,
-    "tie_word_embeddings": True,
-    "rope_parameters": PLAIN,
-}
+FULL, OTHER = RANDOM_CONFIGS["qwen2"]
 
 
 def test_every_stage_agrees_with_transformers(tmp_path: Path) -> None:
@@ -109,3 +90,8 @@ def test_a_model_with_windows_goes_through_measure(folder: Path) -> None:
     report = measure(load_model(folder), texts, min_content_keys=4, verify=20)
     (check,) = (part for part in report if isinstance(part, Check))
     assert check.ok, check.found
+
+
+def test_a_study_that_compares_layers_refuses_windows_that_differ(folder: Path) -> None:
+    with refused("model", "all layers see the same keys", "windows differ by layer"):
+        measure_cells(load_model(folder), [np.arange(5, 40)])

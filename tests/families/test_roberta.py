@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,22 +14,12 @@ from wording import refused
 from oracle import forward, load_model
 from oracle.families import Checkpoint, build_model
 from oracle.forward import positions_of
+from validation.random_configs import RANDOM_CONFIGS
 from validation.reference import Reference
 
 pytest.importorskip("transformers", reason="needs the extra 'reference'")
 
-SIZES: dict[str, Any] = {
-    "vocab_size": 101,
-    "hidden_size": 35,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 5,
-    "intermediate_size": 29,
-    "max_position_embeddings": 61,
-    "layer_norm_eps": 3e-5,
-}
-
-FULL = SIZES | {"type_vocab_size": 3, "pad_token_id": 5, "hidden_act": "gelu_new"}
-OTHER = SIZES | {"hidden_size": 21, "num_attention_heads": 3, "num_hidden_layers": 2, "type_vocab_size": 1}
+FULL, OTHER = RANDOM_CONFIGS["roberta"]
 
 
 def test_every_stage_agrees_with_transformers(tmp_path: Path) -> None:

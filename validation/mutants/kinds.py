@@ -39,7 +39,7 @@ class Mutant:
     """A deliberately wrong implementation, and the name of the one trial that must notice."""
 
     name: str
-    family: str  # "measure" or "forward"
+    family: str  # "measure", "distance" or "forward"
     trial: str
     apply: Callable[[Implementation], Implementation]
 

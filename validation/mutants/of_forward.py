@@ -15,24 +15,26 @@ from oracle.model import Layer, Linear, Norm
 from validation.mutants.kinds import Mutant, instead, patched
 from validation.properties import Implementation
 
-__all__ = ["FORWARD_MUTANTS"]
+__all__ = ["FORWARD_MUTANTS", "other_code", "other_config", "other_layers", "other_model"]
 
 Array = NDArray[Any]
 Apply = Callable[[Implementation], Implementation]
 
 
-def _model(change: Callable[[Model], Model]) -> Apply:
-    """The true code on other weights or another configuration."""
+def other_model(change: Callable[[Model], Model]) -> Apply:
+    """Make the mutation that runs the true code on another model."""
     return instead("forward", lambda true, model, *given, **named: true(change(model), *given, **named))
 
 
-def _layers(change: Callable[[Layer, Model], Layer]) -> Apply:
-    """The true code, with every layer changed."""
-    return _model(lambda model: replace(model, layers=tuple(change(layer, model) for layer in model.layers)))
+def other_layers(change: Callable[[Layer, Model], Layer]) -> Apply:
+    """Make the mutation that changes every layer."""
+    return other_model(
+        lambda model: replace(model, layers=tuple(change(layer, model) for layer in model.layers))
+    )
 
 
-def _code(module: str, **functions: Callable[[Model], Callable[..., Any]]) -> Apply:
-    """Other functions of one module while a forward pass runs; each is made from the model it runs."""
+def other_code(module: str, **functions: Callable[[Model], Callable[..., Any]]) -> Apply:
+    """Make the mutation that replaces functions of a module; each is made from the model that runs."""
 
     def wrong(true: Any, model: Model, *given: Any, **named: Any) -> Any:
         with patched(module, **{name: make(model) for name, make in functions.items()}):
@@ -41,12 +43,13 @@ def _code(module: str, **functions: Callable[[Model], Callable[..., Any]]) -> Ap
     return instead("forward", wrong)
 
 
-def _config(**changes: Any) -> Apply:
-    return _model(lambda model: replace(model, config=replace(model.config, **changes)))
+def other_config(**changes: Any) -> Apply:
+    """Make the mutation that runs the true code under another configuration."""
+    return other_model(lambda model: replace(model, config=replace(model.config, **changes)))
 
 
 def _tables(change: Callable[[Any], dict[str, Any]]) -> Apply:
-    return _model(
+    return other_model(
         lambda model: replace(model, embeddings=replace(model.embeddings, **change(model.embeddings)))
     )
 
@@ -63,12 +66,16 @@ def _unbiased(part: str) -> Apply:
         changes: dict[str, Any] = {part: Linear(linear.weight, np.zeros_like(linear.bias))}
         return replace(layer, **changes)
 
-    return _layers(change)
+    return other_layers(change)
 
 
 def _heads_rolled(layer: Layer, model: Model) -> Layer:
     weight = np.roll(layer.output.weight, model.config.d_head, axis=0)
     return replace(layer, output=Linear(weight, layer.output.bias))
+
+
+def _query_transposed(layer: Layer, model: Model) -> Layer:
+    return replace(layer, query=layer.query._replace(weight=layer.query.weight.T))
 
 
 def _unmasked(true: Any, model: Model, token_ids: Any, mask: Any = None, **named: Any) -> Any:
@@ -160,7 +167,7 @@ def _keys_only(mask: Array) -> Array:
     return np.repeat(mask[None, :], len(mask), axis=0)
 
 
-_PRE_NORM = _code(
+_PRE_NORM = other_code(
     "oracle.forward",
     attend=_attend_to_normed,
     feed_forward=_feed_normed,
@@ -183,77 +190,79 @@ FORWARD_MUTANTS = tuple(
             _tables(lambda e: {"positions": np.roll(e.positions, -1, 0)}),
         ),
         ("positions left out", "PyTorch: embeddings", _tables(lambda e: {"positions": 0 * e.positions})),
-        ("embedding norm left out", "PyTorch: embeddings", _code("oracle.forward", embed=_embed_bare)),
-        ("norm epsilon 1e-12", "PyTorch: embeddings", _config(norm_epsilon=1e-12)),
+        ("embedding norm left out", "PyTorch: embeddings", other_code("oracle.forward", embed=_embed_bare)),
+        ("norm epsilon 1e-12", "PyTorch: embeddings", other_config(norm_epsilon=1e-12)),
         (
             "epsilon outside the root",
             "PyTorch: embeddings",
-            _code("oracle.forward", layer_norm=lambda model: _epsilon_outside),
+            other_code("oracle.forward", layer_norm=lambda model: _epsilon_outside),
         ),
         (
             "norm by sample variance",
             "PyTorch: embeddings",
-            _code("oracle.forward", layer_norm=lambda model: _sample_variance),
+            other_code("oracle.forward", layer_norm=lambda model: _sample_variance),
         ),
         (
             "scale missing",
             "PyTorch: scores",
-            _layers(lambda layer, m: replace(layer, query=_scaled(layer.query, m.config.d_head**0.5))),
+            other_layers(lambda layer, m: replace(layer, query=_scaled(layer.query, m.config.d_head**0.5))),
         ),
         (
             "scale by d_head, no root",
             "PyTorch: scores",
-            _layers(lambda layer, m: replace(layer, query=_scaled(layer.query, m.config.d_head**-0.5))),
+            other_layers(lambda layer, m: replace(layer, query=_scaled(layer.query, m.config.d_head**-0.5))),
         ),
         ("query bias dropped", "PyTorch: scores", _unbiased("query")),
         ("key bias dropped", "PyTorch: scores", _unbiased("key")),
         (
             "query and key maps swapped",
             "PyTorch: scores",
-            _layers(lambda layer, m: replace(layer, query=layer.key, key=layer.query)),
+            other_layers(lambda layer, m: replace(layer, query=layer.key, key=layer.query)),
         ),
         (
             "query matrix transposed",
             "PyTorch: scores",
-            _layers(lambda layer, m: replace(layer, query=layer.query._replace(weight=layer.query.weight.T))),
+            other_layers(
+                lambda layer, m: replace(layer, query=layer.query._replace(weight=layer.query.weight.T))
+            ),
         ),
         ("mask ignored", "PyTorch: rows", instead("forward", _unmasked)),
         (
             "softmax over queries",
             "PyTorch: rows",
-            _code("oracle.attention", softmax=lambda model: _softmax_over_queries),
+            other_code("oracle.attention", softmax=lambda model: _softmax_over_queries),
         ),
         (
             "softmax in float32",
             "PyTorch: rows",
-            _code("oracle.attention", softmax=lambda model: _softmax_in_float32),
+            other_code("oracle.attention", softmax=lambda model: _softmax_in_float32),
         ),
         ("value bias dropped", "PyTorch: values", _unbiased("value")),
         (
             "heads of values interleaved",
             "PyTorch: values",
-            _code("oracle.attention", split_heads=lambda model: _heads_alternating),
+            other_code("oracle.attention", split_heads=lambda model: _heads_alternating),
         ),
         ("output bias dropped", "PyTorch: states", _unbiased("output")),
-        ("heads of W_O rolled", "PyTorch: states", _layers(_heads_rolled)),
-        ("layers in reverse", "PyTorch: states", _model(lambda m: replace(m, layers=m.layers[::-1]))),
-        ("gelu by tanh", "PyTorch: states", _config(activation="gelu_new")),
-        ("relu for gelu", "PyTorch: states", _config(activation="relu")),
+        ("heads of W_O rolled", "PyTorch: states", other_layers(_heads_rolled)),
+        ("layers in reverse", "PyTorch: states", other_model(lambda m: replace(m, layers=m.layers[::-1]))),
+        ("gelu by tanh", "PyTorch: states", other_config(activation="gelu_new")),
+        ("relu for gelu", "PyTorch: states", other_config(activation="relu")),
         ("norm before the block", "PyTorch: states", _PRE_NORM),
         (
             "no attention residual",
             "PyTorch: states",
-            _code("oracle.forward", attend=_attend_without_residual),
+            other_code("oracle.forward", attend=_attend_without_residual),
         ),
         (
             "no feed-forward residual",
             "PyTorch: states",
-            _code("oracle.forward", feed_forward=_feed_without_residual),
+            other_code("oracle.forward", feed_forward=_feed_without_residual),
         ),
         (
             "norms swapped in a block",
             "PyTorch: states",
-            _layers(
+            other_layers(
                 lambda layer, m: replace(
                     layer, attention_norm=layer.output_norm, output_norm=layer.attention_norm
                 )
@@ -263,12 +272,12 @@ FORWARD_MUTANTS = tuple(
         (
             "positions by column",
             "padding, left",
-            _code("oracle.forward", embed=_embed_from_the_edge),
+            other_code("oracle.forward", embed=_embed_from_the_edge),
         ),
         (
             "padding queries given rows",
             "rows of a trace",
-            _code("oracle.forward", visible_keys=lambda model: _keys_only),
+            other_code("oracle.forward", visible_keys=lambda model: _keys_only),
         ),
     )
 )

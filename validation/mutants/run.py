@@ -8,9 +8,13 @@ from typing import Any
 from oracle import Model, Unavailable
 from validation.mutants.controls import positive_controls
 from validation.mutants.kinds import Mutant, Outcome, Verdict, put_to
+from validation.mutants.of_causal import CAUSAL_MUTANTS
+from validation.mutants.of_composition import COMPOSITION_MUTANTS
+from validation.mutants.of_distance import DISTANCE_MUTANTS
 from validation.mutants.of_forward import FORWARD_MUTANTS
 from validation.mutants.of_measure import MEASURE_MUTANTS
 from validation.mutants.of_norms import NORM_MUTANTS
+from validation.mutants.of_verdict import VERDICT_MUTANTS
 from validation.mutants.subjects import Subjects
 from validation.mutants.trials import TRIALS
 from validation.progress import Progress, silent
@@ -18,7 +22,15 @@ from validation.report.document import Check, Column, Note, Part, Table
 
 __all__ = ["MUTANTS", "report_outcomes", "run_mutants"]
 
-MUTANTS: tuple[Mutant, ...] = (*MEASURE_MUTANTS, *NORM_MUTANTS, *FORWARD_MUTANTS)
+MUTANTS: tuple[Mutant, ...] = (
+    *MEASURE_MUTANTS,
+    *NORM_MUTANTS,
+    *COMPOSITION_MUTANTS,
+    *DISTANCE_MUTANTS,
+    *VERDICT_MUTANTS,
+    *FORWARD_MUTANTS,
+    *CAUSAL_MUTANTS,
+)
 
 _COLUMNS = (
     Column("mutant", "mutant"),
@@ -28,11 +40,14 @@ _COLUMNS = (
     Column("mutant_error", "wrong", ".0e"),
     Column("verdict", "verdict"),
 )
-_FAMILIES = {"measure": "the measure", "forward": "the forward pass"}
+_FAMILIES = {"measure": "the measure", "distance": "distances and verdicts", "forward": "the forward pass"}
 _NOTES = {
     "measure": (
         "Errors of the true code and of the wrong one by that one check; inf: NaN where a number belongs, or "
         "the other way round.",
+    ),
+    "distance": (
+        "Laws of compositions, of distances under both conventions, and of verdicts; each also in loops.",
     ),
     "forward": (
         "A dropped key bias takes one constant from all scores of a row: scores show it, rows cannot.",

@@ -15,6 +15,7 @@ from oracle import Model, ModelConfig, Trace, Unavailable, Unit, forward, weight
 from oracle._checks import InputError
 from oracle.loading import load_model
 from oracle.model import Embeddings, Layer, Linear, Norm
+from validation.mutants.distance_subjects import HeadTexts, RowPair, head_texts, matrices, row_pair
 from validation.texts import SENTENCES
 
 __all__ = ["NO_SINK", "Judged", "Rows", "Subjects", "Text", "random_model", "token_ids"]
@@ -104,6 +105,26 @@ class Subjects:
         attention /= attention.sum(axis=-1, keepdims=True)
         norm = rng.uniform(0.2, 3, (2, _HEADS, count))
         return Text({"attention": attention, "value_norm": weighted_rows(attention, norm)}, _UNITS)
+
+    @cached_property
+    def pair(self) -> RowPair:
+        """Rows and scores of heads side by side."""
+        return row_pair(_SEED + 3)
+
+    @cached_property
+    def head_texts(self) -> HeadTexts:
+        """All heads of several texts, whose distances are pooled."""
+        return head_texts(_SEED + 4)
+
+    @cached_property
+    def matrices(self) -> tuple[Array, Array]:
+        """Two distance matrices (head, head) with ties and a NaN."""
+        return matrices(_SEED + 5)
+
+    @cached_property
+    def distinct_matrices(self) -> tuple[Array, Array]:
+        """Two distance matrices (head, head) without ties."""
+        return matrices(_SEED + 6, tied=False)
 
     @cached_property
     def small(self) -> Model:

@@ -8,6 +8,8 @@ import numpy as np
 
 from oracle import Unavailable
 from validation import properties as laws
+from validation.mutants.causal_trials import CAUSAL_TRIALS
+from validation.mutants.distance_trials import DISTANCE_TRIALS
 from validation.mutants.kinds import Trial
 from validation.mutants.subjects import NO_SINK, Subjects
 from validation.properties import Finding, Implementation
@@ -113,6 +115,8 @@ _ALL = (
     Trial("PyTorch: rows", _stage("attention")),
     Trial("PyTorch: values", _stage("values")),
     Trial("PyTorch: states", _stage("hidden_states")),
+    *DISTANCE_TRIALS,
+    *CAUSAL_TRIALS,
 )
 
 TRIALS = {trial.name: trial for trial in _ALL}

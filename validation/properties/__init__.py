@@ -1,9 +1,51 @@
 """Laws as plain functions that take an implementation, so that one law runs against all of them."""
 
-from validation.properties.calls import arguments_stay, result_dtype
-from validation.properties.examples import row_examples, word_example
-from validation.properties.finding import Finding, LawBroken, deviation, rounding, size_of
-from validation.properties.implementation import Implementation
+from validation.properties.calls import (
+    arguments_stay,
+    result_dtype,
+)
+from validation.properties.compositions import (
+    aitchison_from_scores,
+    centred_log_ratios,
+    channels_add_up,
+    channels_by_definition,
+    entropy_by_definition,
+    entropy_chain_rule,
+    entropy_from_scores,
+    replaced_zeros_keep_ratios,
+    softmax,
+    split_by_definition,
+    split_is_orthogonal,
+)
+from validation.properties.distances import (
+    distance_by_definition,
+    distance_is_symmetric,
+    equal_shares_scale_keep,
+    keep_is_drop_without_sink,
+    key_order_changes_no_distance,
+    padding_changes_no_distance,
+    triangle_inequality,
+)
+from validation.properties.examples import (
+    row_examples,
+    word_example,
+)
+from validation.properties.finding import (
+    Finding,
+    LawBroken,
+    deviation,
+    rounding,
+    size_of,
+)
+from validation.properties.heads import (
+    chosen_texts_by_loops,
+    heads_are_means_of_rows,
+    preset_by_definition,
+    text_order_changes_no_sum,
+)
+from validation.properties.implementation import (
+    Implementation,
+)
 from validation.properties.norms import (
     head_sum_by_definition,
     norm_commutes_with_weight,
@@ -29,22 +71,53 @@ from validation.properties.traces import (
     transformed_norm_by_definition,
     value_norm_by_definition,
 )
+from validation.properties.verdicts import (
+    arccos_by_definition,
+    flips_are_symmetric,
+    flips_by_brute_force,
+    flips_of_a_reversal,
+    monotone_changes_no_verdict,
+    no_flips_with_itself,
+)
 
 __all__ = [
     "Finding",
     "Implementation",
     "LawBroken",
+    "aitchison_from_scores",
+    "arccos_by_definition",
     "arguments_stay",
+    "centred_log_ratios",
+    "channels_add_up",
+    "channels_by_definition",
+    "chosen_texts_by_loops",
     "deviation",
+    "distance_by_definition",
+    "distance_is_symmetric",
+    "entropy_by_definition",
+    "entropy_chain_rule",
+    "entropy_from_scores",
+    "equal_shares_scale_keep",
+    "flips_are_symmetric",
+    "flips_by_brute_force",
+    "flips_of_a_reversal",
     "head_sum_by_definition",
+    "heads_are_means_of_rows",
+    "keep_is_drop_without_sink",
+    "key_order_changes_no_distance",
     "key_order_is_free",
+    "monotone_changes_no_verdict",
+    "no_flips_with_itself",
     "norm_commutes_with_weight",
     "norm_scale_is_free",
     "odds_law",
     "padded_run_is_plain_run",
+    "padding_changes_no_distance",
     "padding_is_free",
+    "preset_by_definition",
     "ratio_by_definition",
     "ratio_decides_direction",
+    "replaced_zeros_keep_ratios",
     "result_dtype",
     "rounding",
     "row_examples",
@@ -55,7 +128,12 @@ __all__ = [
     "share_in_range",
     "share_of_weights",
     "size_of",
+    "softmax",
+    "split_by_definition",
+    "split_is_orthogonal",
+    "text_order_changes_no_sum",
     "transformed_norm_by_definition",
+    "triangle_inequality",
     "unit_norms_are_attention",
     "value_norm_by_definition",
     "word_example",

@@ -36,6 +36,21 @@ class Implementation:
     transformed_gram: Function = transformed_gram
     merge_words: Function = oracle.merge_words
     open_rows: Function = oracle.open_rows
+    closure: Function = oracle.closure
+    clr: Function = oracle.clr
+    replace_zeros: Function = oracle.replace_zeros
+    aitchison_split: Function = oracle.aitchison_split
+    aitchison_split_from_scores: Function = oracle.aitchison_split_from_scores
+    entropy_split: Function = oracle.entropy_split
+    entropy_split_from_scores: Function = oracle.entropy_split_from_scores
+    entropy_change: Function = oracle.entropy_change
+    row_distances: Function = oracle.row_distances
+    distance_sums: Function = oracle.distance_sums
+    mean_distances: Function = oracle.mean_distances
+    head_distances: Function = oracle.head_distances
+    clark2019_distances: Function = oracle.clark2019_distances
+    verdict_flips: Function = oracle.verdict_flips
+    gaussian_flip_rate: Function = oracle.gaussian_flip_rate
     epsilon: float | None = None
 
     def rounding(self, count: int, *arrays: Any) -> float:

@@ -1,0 +1,1 @@
+"""The audit: which conclusions about heads depend on keeping or dropping the sink."""

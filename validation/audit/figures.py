@@ -1,0 +1,67 @@
+"""The figures of an audit as files: the map of the heads for each metric, and the flip chart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from oracle._checks import reject
+from validation.audit.clustering import Clustering
+from validation.audit.drawing import Subject
+from validation.audit.flip_chart import FlipBar, flip_chart
+from validation.audit.head_map import head_map
+
+__all__ = ["save_figures"]
+
+Array = NDArray[Any]
+
+
+def save_figures(
+    folder: str | PathLike[str],
+    clusterings: Sequence[Clustering],
+    flips: Sequence[FlipBar],
+    labels: Sequence[str],
+    covariates: Mapping[str, Array],
+    subject: Subject,
+    *,
+    colour: str | None = None,
+    format: str = "png",
+) -> list[Path]:
+    """Write a map for each clustering, "map-METRIC.png", and the flip chart, "flips.png", into `folder`.
+
+    `labels` and `covariates` are those of the clusterings, short labels such as "3.11" suit the map best;
+    `colour` names the covariate that colours the heads, by default the first. Without `flips` there is no
+    chart. The folder is made if it is not there; files of these names are replaced. Returns their paths.
+    Raises InputError for another format, an unknown `colour` or a folder that cannot be written to,
+    Unavailable without the extra.
+    """
+    chosen = colour or next(iter(covariates), "")
+    if clusterings and chosen not in covariates:
+        known = ", ".join(covariates) or "a covariate"
+        reject("colour", expected=known, found=repr(chosen), todo="Name one of the covariates.")
+    files = {
+        f"map-{clustering.first.key[0]}": head_map(
+            clustering, labels, covariates[chosen], chosen, subject, format=format
+        )
+        for clustering in clusterings
+    }
+    if flips:
+        files["flips"] = flip_chart(flips, subject, format=format)
+    place, written = Path(folder), []
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            written.append(place / f"{name}.{format}")
+            written[-1].write_bytes(data)
+    except OSError as error:
+        reject(
+            str(folder),
+            expected="a folder for figures",
+            found=error.strerror or str(error),
+            todo="Name another one.",
+        )
+    return written
