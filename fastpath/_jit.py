@@ -1,8 +1,7 @@
-"""The only owner of Numba flags, and of what happens where compiled code cannot be kept."""
+"""The only owner of Numba flags."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -12,10 +11,11 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
+from fastpath._kept import keep, warn_not_kept
+
 __all__ = [
     "EXACT_MATH",
     "FAST_MATH",
-    "compiled",
     "compiled_parallel",
     "inlined",
     "inlined_exact",
@@ -30,17 +30,23 @@ FAST_MATH = frozenset({"reassoc", "contract", "arcp", "nsz"})
 # The order of operations stands, as split constants need; only a product and a sum may round once together.
 EXACT_MATH = frozenset({"contract"})
 
-_warned = False
-
-
-def compiled(function: Function) -> Function:
-    """Compile for one thread; kept on disk between runs."""
-    return _compile(function, parallel=False)
-
 
 def compiled_parallel(function: Function) -> Function:
-    """Compile with `numba.prange` over rows; no reduction crosses threads, so their count changes no bit."""
-    return _compile(function, parallel=True)
+    """Compile with `numba.prange` over rows; no reduction crosses threads, so their count changes no bit.
+
+    What was compiled is kept on disk between runs, where that can be.
+    """
+    options: dict[str, Any] = {
+        "fastmath": set(FAST_MATH),
+        "error_model": "numpy",
+        "nogil": True,
+        "parallel": True,
+    }
+    try:
+        return keep(numba.njit(function, cache=True, **options))
+    except RuntimeError as error:  # Numba finds neither a writable source folder nor a home for its cache
+        warn_not_kept(error)
+        return numba.njit(function, cache=False, **options)
 
 
 def inlined(function: Function) -> Function:
@@ -87,25 +93,3 @@ prefetch = _no_prefetch if numba.config.DISABLE_JIT else intrinsic(_emit_prefetc
 
 The place may lie past the end: nothing is read.
 """
-
-
-def _compile(function: Function, parallel: bool) -> Function:
-    global _warned
-    options: dict[str, Any] = {
-        "fastmath": set(FAST_MATH),
-        "error_model": "numpy",
-        "nogil": True,
-        "parallel": parallel,
-    }
-    try:
-        return numba.njit(function, cache=True, **options)
-    except RuntimeError as error:  # Numba finds neither a writable source folder nor a home for its cache
-        if not _warned:
-            _warned = True
-            warnings.warn(
-                f"compiled code cannot be kept and is compiled anew in every run ({error}); "
-                "set NUMBA_CACHE_DIR to a writable folder",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        return numba.njit(function, cache=False, **options)

@@ -1,4 +1,8 @@
-"""Visibility and sinks as a kernel takes them: ranges and positions where that is enough, else masks."""
+"""Visibility and sinks as a kernel takes them: ranges and positions where that is enough, else masks.
+
+Nothing is stretched over axes that it does not have: a mask over keys stays one for all queries, a mask of
+each text one for all its heads.
+"""
 
 from __future__ import annotations
 
@@ -10,54 +14,107 @@ from numpy.typing import NDArray
 from oracle._checks import check_key_range, check_mask
 from oracle._results import KeyRange
 
-__all__ = ["Masks", "Ranges", "choose_masks"]
+__all__ = ["Sight", "frozen", "read_sight", "read_sinks", "seen_by_any", "spread"]
 
 Array = NDArray[Any]
 
-
-class Ranges(NamedTuple):
-    """Visible keys start <= key < stop of each query; sinks by position."""
-
-    start: NDArray[np.int64]  # (query,)
-    stop: NDArray[np.int64]  # (query,)
-    sinks: NDArray[np.int64]  # (sink,)
+_AT_ONCE = 1 << 22  # elements of a mask that are looked at together
 
 
-class Masks(NamedTuple):
-    """Any visibility and any sinks, each broadcasting to (..., query, key)."""
+class Sight(NamedTuple):
+    """A query sees start <= key < stop, if `mask` does not hide it; leading axes broadcast as the rows'."""
 
-    visible: NDArray[np.bool_]
-    sinks: NDArray[np.bool_]
+    start: NDArray[np.int64]  # (..., query)
+    stop: NDArray[np.int64]  # (..., query)
+    mask: NDArray[np.bool_] | None  # (..., query or 1, key); None where ranges say it all
+
+    def within(self, start: Array, stop: Array) -> Sight:
+        """What is also in the ranges start <= key < stop, (query,)."""
+        return Sight(np.maximum(self.start, start), np.minimum(self.stop, stop), self.mask)
 
 
-def choose_masks(sink_mask: Any, visible: Any, shape: tuple[int, ...]) -> Ranges | Masks:
-    """Check both against rows of `shape` (..., query, key); raises the oracle's errors."""
+def read_sight(visible: Any, shape: tuple[int, ...]) -> Sight:
+    """Check `visible` against rows of `shape` (..., query, key); raises the oracle's errors."""
     n_queries, n_keys = shape[-2:]
     if visible is None:
-        seen: Any = KeyRange(np.zeros(n_queries, np.int64), np.full(n_queries, n_keys, np.int64))
-    elif isinstance(visible, KeyRange):
-        seen = check_key_range(visible, shape)
-    else:
-        seen = check_mask("visible", visible, shape)
-    sinks = check_mask("sink_mask", sink_mask, shape)
-    ranges = seen if isinstance(seen, KeyRange) else _as_range(seen, n_queries, n_keys)
-    if ranges is not None and sinks.size == n_keys:
-        return Ranges(*ranges, np.flatnonzero(sinks))
-    if isinstance(seen, KeyRange):
-        keys = np.arange(n_keys)
-        seen = (seen.start[:, None] <= keys) & (keys < seen.stop[:, None])
-    return Masks(*(np.broadcast_to(mask, (*mask.shape[:-2], n_queries, n_keys)) for mask in (seen, sinks)))
+        return Sight(np.zeros(n_queries, np.int64), np.full(n_queries, n_keys, np.int64), None)
+    if isinstance(visible, KeyRange):
+        return Sight(*check_key_range(visible, shape), None)
+    mask = _own(check_mask("visible", visible, shape))
+    start, stop, whole = _bounds(mask)
+    wide = (*mask.shape[:-2], n_queries)
+    return Sight(np.broadcast_to(start, wide), np.broadcast_to(stop, wide), None if whole else mask)
 
 
-def _as_range(mask: NDArray[np.bool_], n_queries: int, n_keys: int) -> KeyRange | None:
-    """The mask as ranges, if it is one for all leading axes and no query's keys have a hole."""
-    if any(size != 1 for size in mask.shape[:-2]):
-        return None
-    flat = np.broadcast_to(mask.reshape(mask.shape[-2:]), (n_queries, n_keys)) if mask.ndim > 1 else None
-    if flat is None:
-        flat = np.broadcast_to(mask, (n_queries, n_keys))
-    count = flat.sum(axis=1)
-    start = flat.argmax(axis=1) if n_keys else count
-    stop = n_keys - flat[:, ::-1].argmax(axis=1) if n_keys else count
-    whole = (count == 0) | (stop - start == count)
-    return KeyRange(np.where(count, start, 0), np.where(count, stop, 0)) if whole.all() else None
+def read_sinks(sink_mask: Any, shape: tuple[int, ...]) -> tuple[NDArray[np.bool_], NDArray[np.int64] | None]:
+    """The sinks of rows `shape` as a mask (..., query or 1, key) and, one set for all queries, as positions.
+
+    Positions are (..., sink), filled up with -1; None where the queries of a matrix differ.
+    """
+    mask = _own(check_mask("sink_mask", sink_mask, shape))
+    if mask.shape[-2] != 1:
+        return mask, None
+    count = mask[..., 0, :].sum(axis=-1)
+    most = int(count.max(initial=0))
+    places = np.argsort(~mask[..., 0, :], axis=-1, kind="stable")[..., :most]
+    return mask, np.where(np.arange(most) < count[..., None], places, -1)
+
+
+def seen_by_any(sight: Sight, n_keys: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Queries that see a key (..., query), and keys that a query sees (..., key)."""
+    lead = np.broadcast_shapes(sight.start.shape[:-1], () if sight.mask is None else sight.mask.shape[:-2])
+    n_queries, reach = sight.start.shape[-1], np.arange(n_keys)
+    queries, keys = np.zeros((*lead, n_queries), bool), np.zeros((*lead, n_keys), bool)
+    start, stop = (np.broadcast_to(bound, queries.shape) for bound in (sight.start, sight.stop))
+    mask = None if sight.mask is None else np.broadcast_to(sight.mask, (*lead, n_queries, n_keys))
+    step = max(1, _AT_ONCE // max(n_keys, 1))
+    for place in np.ndindex(lead):
+        if mask is None:
+            some = start[place] < stop[place]
+            queries[place] = some
+            edges = np.zeros(n_keys + 1, np.int64)  # where ranges begin, less where they end
+            np.add.at(edges, start[place][some], 1)
+            np.subtract.at(edges, stop[place][some], 1)
+            keys[place] = np.cumsum(edges[:-1]) > 0
+            continue
+        for first in range(0, n_queries, step):
+            part = (*place, slice(first, first + step))
+            seen = mask[part] & (start[part][:, None] <= reach) & (reach < stop[part][:, None])
+            queries[part] = seen.any(axis=-1)
+            keys[place] |= seen.any(axis=0)
+    return queries, keys
+
+
+def frozen(array: Array) -> Array:
+    """A contiguous view that cannot be written to: Numba compiles anew for any other kind of array."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def spread(array: Array, lead: tuple[int, ...], trailing: int = 1) -> tuple[Array, NDArray[np.int64]]:
+    """The parts of (..., trailing axes) in one row, and which of them goes with each place of `lead`."""
+    own, tail = array.shape[: array.ndim - trailing], array.shape[array.ndim - trailing :]
+    parts = array.reshape(int(np.prod(own, dtype=np.int64)), *tail)
+    return frozen(parts), np.broadcast_to(np.arange(len(parts)).reshape(own), lead)
+
+
+def _own(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The mask (..., query or 1, key) without what `np.broadcast_to` had made of it."""
+    mask = mask if mask.ndim > 1 else mask[None]
+    axes = zip(mask.shape[:-1], mask.strides[:-1], strict=True)
+    return mask[tuple(slice(0, 1 if size > 1 and not stride else None) for size, stride in axes)]
+
+
+def _bounds(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
+    """First visible key and the one after the last, each (..., query or 1), and whether no row has a hole."""
+    n_keys = mask.shape[-1]
+    start, stop = (np.zeros(mask.shape[:-1], np.int64) for _ in range(2))
+    whole = True
+    for place in np.ndindex(mask.shape[:-2] if n_keys else (0,)):
+        part = mask[place]
+        count = np.count_nonzero(part, axis=-1)
+        start[place] = part.argmax(axis=-1)
+        stop[place] = np.where(count, n_keys - part[:, ::-1].argmax(axis=-1), 0)
+        whole = whole and bool((stop[place] - start[place] == count).all())
+    return start, stop, whole

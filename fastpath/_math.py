@@ -11,7 +11,7 @@ import numpy as np
 
 from fastpath._jit import inlined_exact
 
-__all__ = ["exp32", "exp64", "log32", "tanh32"]
+__all__ = ["exp32", "exp64", "log32", "tanh32", "xlogx32"]
 
 # (exp(r) - 1 - r) / r^2 on |r| <= ln(2) / 2, constant term first
 _EXP32 = (
@@ -104,6 +104,18 @@ def exp32(x: np.float32) -> np.float32:
 
 
 @inlined_exact
+def _log32(x: np.float32, exponent: np.float32) -> np.float32:
+    """log(x 2^exponent) of a normal number x above zero."""
+    bits = _I(_F(x).view(_I) - _ROOT_HALF)
+    k = _F(bits >> _MANTISSA_BITS) + exponent
+    f = _F(_I((bits & _MANTISSA) + _ROOT_HALF).view(_F)) - _ONE
+    square = f * f
+    p = _L4 + f * (_L5 + f * (_L6 + f * (_L7 + f * _L8)))
+    p = _L0 + f * (_L1 + f * (_L2 + f * (_L3 + f * p)))
+    return k * _LN2_HIGH + (f + (square * (f * p - _HALF) + k * _LN2_LOW))
+
+
+@inlined_exact
 def log32(x: np.float32) -> np.float32:
     """log(x) in float32, within 1 ULP, subnormal x included.
 
@@ -111,15 +123,16 @@ def log32(x: np.float32) -> np.float32:
     """
     good = x if x > _ZERO else _ONE
     small = good < _SMALLEST
-    bits = _I(_F(good * _LIFT if small else good).view(_I) - _ROOT_HALF)
-    k = _F(bits >> _MANTISSA_BITS) - (_LIFT_BITS if small else _ZERO)
-    f = _F(_I((bits & _MANTISSA) + _ROOT_HALF).view(_F)) - _ONE
-    square = f * f
-    p = _L4 + f * (_L5 + f * (_L6 + f * (_L7 + f * _L8)))
-    p = _L0 + f * (_L1 + f * (_L2 + f * (_L3 + f * p)))
-    y = k * _LN2_HIGH + (f + (square * (f * p - _HALF) + k * _LN2_LOW))
+    y = _log32(good * _LIFT if small else good, -_LIFT_BITS if small else _ZERO)
     y = y if x > _ZERO else (-_INF if x == _ZERO else _NAN)
     return y if x < _INF else (_NAN if x != x else _INF)
+
+
+@inlined_exact
+def xlogx32(x: np.float32) -> np.float32:
+    """The product x log(x) in float32, within 3 ULP; 0 for a finite x up to the smallest normal number."""
+    normal = x > _SMALLEST
+    return x * _log32(x if normal else _ONE, _ZERO)
 
 
 @inlined_exact

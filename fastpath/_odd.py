@@ -1,4 +1,7 @@
-"""A second look at the rows that a kernel found odd: what the oracle refuses is refused in its words."""
+"""A second look at the rows that a kernel found odd: what the oracle refuses is refused in its words.
+
+What it takes and the kernel could not hold is computed here.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import check_key_range, first_place, reject_row_sum, reject_weight, row_sum_slack
+from oracle._checks import (
+    check_key_range,
+    check_mask,
+    first_place,
+    reject_row_sum,
+    reject_weight,
+    row_sum_slack,
+)
 from oracle._results import KeyRange
 
-__all__ = ["refuse_wrong_rows"]
+__all__ = ["refuse_wrong_rows", "share_again"]
 
 _AT_ONCE = 1024  # rows widened together: even where all are odd, the second look needs little memory
 
@@ -44,6 +54,25 @@ def refuse_wrong_rows(argument: str, rows: NDArray[Any], visible: Any, odd: NDAr
         if off.max(initial=0) > slack:
             worst = int(off.argmax())
             reject_row_sum(total[worst], _index(places[worst]), int((off > slack).sum()))
+
+
+def share_again(
+    rows: NDArray[Any], sink_mask: Any, visible: Any, odd: NDArray[np.bool_], out: NDArray[np.float64]
+) -> None:
+    """Put the shares of the odd rows into `out`, whose weights are finite but may have too large a sum.
+
+    Each row over its largest weight, in float64.
+    """
+    places = np.argwhere(odd)
+    sinks = np.broadcast_to(check_mask("sink_mask", sink_mask, rows.shape), rows.shape)
+    for start in range(0, len(places), _AT_ONCE):
+        some = places[start : start + _AT_ONCE]
+        found = rows[tuple(some.T)].astype(np.float64)
+        found = np.where(_seen(visible, rows.shape, some), found, 0)
+        with np.errstate(invalid="ignore"):  # rows of nothing but zeros, or of nothing but NaN
+            found /= found.max(axis=-1, keepdims=True)
+            share = np.where(sinks[tuple(some.T)], found, 0).sum(axis=-1) / found.sum(axis=-1)
+        out[tuple(some.T)] = share
 
 
 def _seen(visible: Any, shape: tuple[int, ...], places: NDArray[np.intp]) -> NDArray[np.bool_]:

@@ -44,7 +44,8 @@ def _make(real: Any) -> Callable[..., None]:
         floor: float,
         out: Any,
     ) -> None:
-        """Take query (head, query, d_head), scaled; key (kv_head, tile, d_head, KEYS); start, stop (query,).
+        """Take query (head, query, d_head), scaled; key (kv_head, tile, d_head, KEYS); start, stop (head or
+        1, query).
 
         seen, on_sink, on_rest (head or 1, query or 1, key): what else is visible, if masked, and the weights
         of the sinks and of all other keys. softcap 0 is none. Fills out (head, query); a weight below floor
@@ -65,6 +66,7 @@ def _make(real: Any) -> Callable[..., None]:
             last = min(first + QUERIES, n_queries)
             h, g = np.uintp(head), np.uintp(head // group)
             h_seen = h if seen.shape[0] > 1 else np.uintp(0)
+            h_range = h if start.shape[0] > 1 else np.uintp(0)
             h_weight = h if on_sink.shape[0] > 1 else np.uintp(0)
             scores = np.empty((QUERIES, KEYS), real)
             lanes = np.empty(LANES, real)
@@ -72,8 +74,8 @@ def _make(real: Any) -> Callable[..., None]:
             sinks, rests = np.zeros(QUERIES), np.zeros(QUERIES)
             low, high = np.int64(key.shape[1] * KEYS), np.int64(0)
             for row in range(first, last):
-                if start[row] < stop[row]:
-                    low, high = min(low, start[row]), max(high, stop[row])
+                if start[h_range, row] < stop[h_range, row]:
+                    low, high = min(low, start[h_range, row]), max(high, stop[h_range, row])
             for tile in range(low // KEYS, (high + KEYS - 1) // KEYS):
                 t, begin = np.uintp(tile), np.int64(tile * KEYS)
                 b = np.uintp(begin)
@@ -111,9 +113,9 @@ def _make(real: Any) -> Callable[..., None]:
                         for k in range(whole):
                             ratio = scores[i, k] / cap
                             scores[i, k] = cap * (tanh32(ratio) if narrow else math.tanh(ratio))
-                    for k in range(np.uintp(max(0, min(start[q] - begin, width)))):
+                    for k in range(np.uintp(max(0, min(start[h_range, q] - begin, width)))):
                         scores[i, k] = nothing
-                    for k in range(np.uintp(max(0, min(stop[q] - begin, width))), whole):
+                    for k in range(np.uintp(max(0, min(stop[h_range, q] - begin, width))), whole):
                         scores[i, k] = nothing
                     if masked:
                         q_seen = q if seen.shape[1] > 1 else np.uintp(0)

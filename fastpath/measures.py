@@ -7,16 +7,17 @@ bfloat16 widened to float32, integers to float64. longdouble has no compiled for
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpath._kernels import COLUMNS, masked_kernel, ranged_kernel
-from fastpath._masks import Ranges, choose_masks
-from fastpath._odd import refuse_wrong_rows
-from oracle._checks import ROW_SUM_SLACK, as_array, check_axes, check_norm, reject_type
+from fastpath._masks import frozen, read_sight, read_sinks, spread
+from fastpath._norms import scaled
+from fastpath._odd import refuse_wrong_rows, share_again
+from oracle._checks import ROW_SUM_SLACK, as_array, check_axes, check_norm, check_norms, reject_type
 from oracle._results import EntropySplit, RowMeasures
 
 __all__ = ["entropy_split", "norm_odds_ratio", "row_measures", "sink_share", "weight_share"]
@@ -35,86 +36,108 @@ def row_measures(
 
     Norms are taken two at a time, so a third one costs a second reading.
     """
-    named = list((norms or {}).items())
+    rows = _compiled_rows("attention", attention)
+    named = list(check_norms(norms, rows.shape, visible).items())
     passes = [named[place : place + 2] for place in range(0, len(named), 2)] or [[]]
     shares: dict[str, Array] = {}
     ratios: dict[str, Array] = {}
-    entropy = None
+    entropy: EntropySplit | None = None
     for number, pair in enumerate(passes):
-        found = _measure(attention, sink_mask, [norm for _, norm in pair], visible, entropies and number == 0)
-        shares.setdefault("attention", found["share"])
+        asked = ["share"] if number == 0 else []
+        for column in ("n", "f")[: len(pair)]:
+            asked += [f"share_{column}", f"ratio_{column}"]
+        asked += EntropySplit._fields if entropies and number == 0 else ()
+        found = _measure(rows, sink_mask, [norm for _, norm in pair], visible, asked)
+        if number == 0:
+            shares["attention"] = found["share"]
+            entropy = EntropySplit(*(found[name] for name in EntropySplit._fields)) if entropies else None
         for (name, _), column in zip(pair, ("n", "f"), strict=False):
             shares[name], ratios[name] = found[f"share_{column}"], found[f"ratio_{column}"]
-        if entropies and number == 0:
-            entropy = EntropySplit(found["total"], found["binary"], found["content"])
     return RowMeasures(shares, ratios, entropy)
 
 
 def sink_share(attention: Any, sink_mask: Any, norm: Any = None, visible: Any = None) -> Array:
     """Twin of `oracle.sink_share`."""
-    found = _measure(attention, sink_mask, [] if norm is None else [norm], visible)
-    return found["share" if norm is None else "share_n"]
+    rows = _compiled_rows("attention", attention)
+    norms = [] if norm is None else [check_norm(norm, rows.shape, visible)]
+    name = "share" if norm is None else "share_n"
+    return _measure(rows, sink_mask, norms, visible, [name])[name]
 
 
 def norm_odds_ratio(attention: Any, sink_mask: Any, norm: Any, visible: Any = None) -> Array:
     """Twin of `oracle.norm_odds_ratio`."""
-    return _measure(attention, sink_mask, [norm], visible)["ratio_n"]
+    rows = _compiled_rows("attention", attention)
+    return _measure(rows, sink_mask, [check_norm(norm, rows.shape, visible)], visible, ["ratio_n"])["ratio_n"]
 
 
 def weight_share(weights: Any, sink_mask: Any, visible: Any = None) -> Array:
     """Twin of `oracle.weight_share`."""
-    return _measure(weights, sink_mask, [], visible, argument="weights")["share"]
+    rows = _compiled_rows("weights", weights)
+    return _measure(rows, sink_mask, [], visible, ["share"], argument="weights")["share"]
 
 
 def entropy_split(rows: Any, sink_mask: Any, visible: Any = None) -> EntropySplit:
     """Twin of `oracle.entropy_split`."""
-    found = _measure(rows, sink_mask, [], visible, entropies=True)
-    return EntropySplit(found["total"], found["binary"], found["content"])
+    given = _compiled_rows("attention", rows)
+    found = _measure(given, sink_mask, [], visible, list(EntropySplit._fields))
+    return EntropySplit(*(found[name] for name in EntropySplit._fields))
 
 
 def _measure(
-    attention: Any,
+    rows: Array,
     sink_mask: Any,
-    norms: list[Any],
+    norms: list[Array],
     visible: Any,
-    entropies: bool = False,
+    asked: Sequence[str],
     argument: str = "attention",
 ) -> dict[str, Array]:
-    """Every column of the kernels by name, each (..., query), float64."""
-    rows = _compiled_rows(argument, attention)
-    masks = choose_masks(sink_mask, visible, rows.shape)
-    columns = [_scaled(check_norm(norm, rows.shape, visible), rows) for norm in norms]
+    """The asked columns of the kernels by name, each (..., query), float64, contiguous.
+
+    They share memory with nothing that was not asked for.
+    """
+    entropies = "total" in asked
+    sight = read_sight(visible, rows.shape)
+    is_sink, places = read_sinks(sink_mask, rows.shape)
     # A kernel's sum is rounded more often than the oracle's: near the edge it only calls for a second look.
     slack = 0.98 * ROW_SUM_SLACK if argument == "attention" else math.inf
     lead, (n_queries, n_keys) = rows.shape[:-2], rows.shape[-2:]
     names = COLUMNS if entropies else COLUMNS[:5]
-    out = np.empty((*lead, n_queries, len(names)))
+    out = np.empty((len(names), *lead, n_queries))
     odd = np.zeros((*lead, n_queries), dtype=np.bool_)
     dtype = np.dtype(np.float32 if rows.dtype.itemsize <= 4 else np.float64)
-    one = np.ones((1, n_keys), dtype)
-    content = np.ones(n_keys, dtype)
-    if isinstance(masks, Ranges):
-        content[masks.sinks] = 0
+    one = np.ones(n_keys, dtype)
+    n, f = ([scaled(norm, dtype) for norm in norms] + [one, one])[:2]
+    if sight.mask is None and places is not None:
+        kernel = ranged_kernel(dtype, entropies)
+        content = (~is_sink[..., 0, :]).astype(dtype)
+        columns = [content, *(norm * content for norm in (n, f)), *(_at(norm, places) for norm in (n, f))]
+        parts = [spread(part, lead) for part in columns]
+        parts += [spread(part, lead) for part in (sight.start, sight.stop, places)]
+        order = [5, 0, 1, 2]  # the ranges, the sinks, n, f
+    else:
+        kernel = masked_kernel(dtype, entropies)
+        seen = np.ones((1, n_keys), bool) if sight.mask is None else sight.mask
+        parts = [spread(part, lead) for part in (n, f, sight.start, sight.stop)]
+        parts += [spread(part, lead, 2) for part in (seen, is_sink)]
+        order = [2, 5, 0, 1, 4]  # the visible masks at the end
+    given = [part for part, _ in parts]
+    which = np.stack([parts[place][1] for place in order], axis=-1)  # (..., order)
     whole = rows.dtype == dtype and rows.flags.c_contiguous and rows.flags.aligned
     batch = math.prod(lead) if whole else 1
     for place in [()] if whole else np.ndindex(lead):
-        part = np.ascontiguousarray(rows[place], dtype).reshape(batch, n_queries, n_keys)
-        n, f = ([_part(column, lead, place).astype(dtype) for column in columns] + [one, one])[:2]
-        results, flags = (
-            out[place].reshape(batch, n_queries, len(names)),
-            odd[place].reshape(batch, n_queries),
-        )
+        part = frozen(np.ascontiguousarray(rows[place], dtype).reshape(batch, n_queries, n_keys))
+        filled = out.reshape(len(names), batch, n_queries) if whole else np.empty((len(names), 1, n_queries))
+        mine = frozen(which[place].reshape(batch, len(order)))
         with np.errstate(all="ignore"):  # without the JIT, NumPy would warn where compiled code does not
-            if isinstance(masks, Ranges):
-                at_sinks = [np.ascontiguousarray(norm[:, masks.sinks]) for norm in (n, f)]
-                of_content = [content, *(norm * content for norm in (n, f))]
-                ranged_kernel(dtype, entropies)(part, *of_content, *at_sinks, *masks, slack, results, flags)
-            else:
-                seen, sinks = (_part(mask, lead, place, 2) for mask in masks)
-                masked_kernel(dtype, entropies)(part, n, f, seen, sinks, slack, results, flags)
+            kernel(part, *given, mine, slack, filled, odd[place].reshape(batch, n_queries))
+        if not whole:
+            out[:, *place] = filled[:, 0]
     if odd.any():
         refuse_wrong_rows(argument, rows, visible, odd)
-    return {name: out[..., column] for column, name in enumerate(names)}
+        if argument != "attention":
+            share_again(rows, sink_mask, visible, odd, out[0])
+    found = {name: out[names.index(name)] for name in asked}
+    return found if len(asked) == len(names) else {name: column.copy() for name, column in found.items()}
 
 
 def _compiled_rows(argument: str, attention: Any) -> Array:
@@ -130,16 +153,8 @@ def _compiled_rows(argument: str, attention: Any) -> Array:
     return rows if rows.dtype.kind == "f" or rows.dtype.name == "bfloat16" else rows.astype(np.float64)
 
 
-def _scaled(norm: Array, rows: Array) -> Array:
-    """Norms over their largest, which changes no share and no ratio and lets any of them fit float32."""
-    largest = norm.max(axis=-1, keepdims=True, initial=0)
-    return np.divide(norm, largest, where=largest > 0, out=np.zeros(norm.shape))
-
-
-def _part(array: Array, lead: tuple[int, ...], place: tuple[int, ...], trailing: int = 1) -> Array:
-    """The part of an array (..., trailing axes) that goes with rows[place]: (batch or 1, trailing axes)."""
-    tail = array.shape[array.ndim - trailing :]
-    if array.ndim == trailing or all(size == 1 for size in array.shape[: array.ndim - trailing]):
-        return array.reshape(1, *tail)
-    part = np.broadcast_to(array, (*lead, *tail))[place]
-    return part.reshape(math.prod(part.shape[: part.ndim - trailing]), *tail)
+def _at(norm: Array, places: NDArray[np.int64]) -> Array:
+    """Norms (..., key) at the positions (..., sink); anything where the position is -1."""
+    own = np.broadcast_shapes(norm.shape[:-1], places.shape[:-1])
+    wide = np.broadcast_to(norm, (*own, norm.shape[-1]))
+    return np.take_along_axis(wide, np.broadcast_to(np.maximum(places, 0), (*own, places.shape[-1])), axis=-1)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpath._masks import Ranges, choose_masks
+from fastpath._masks import frozen, read_sight, read_sinks, seen_by_any
+from fastpath._norms import scaled
 from fastpath._streaming_kernel import CHANNELS, KEYS, LOOK_AGAIN, streaming_kernel
-from oracle._checks import as_array, check_mask, reject_type
-from oracle._query_key_checks import check_head_norm, check_query_key, check_score_options, reject_scores
-from oracle._results import KeyRange
+from oracle._checks import as_array, reject_type
+from oracle._query_key_checks import (
+    check_finite,
+    check_head_norm,
+    check_query_key,
+    check_score_options,
+    of_key_heads,
+    reject_scores,
+)
 
 __all__ = ["sink_share_from_query_key"]
 
@@ -21,6 +28,8 @@ Array = NDArray[Any]
 _CHUNK_BYTES = 8 << 20  # of queries and keys laid out for the kernel at one time
 _SMALLEST_WEIGHT = 1e-25  # float32 drops weights below 1e-38: a total above this has lost nothing
 _LARGEST_SCORE = {"float32": 1e37, "float64": 1e306}  # short of overflow, whatever the order of the sum
+_LARGEST_FACTOR = 1e30  # in float32: what underflows in the other factor, below 1e-45, then does not matter
+_SMALLEST_CAP = {"float32": 1e-30, "float64": 1e-300}  # a lower cap makes all scores zero just so
 
 
 def sink_share_from_query_key(
@@ -38,7 +47,8 @@ def sink_share_from_query_key(
 
     float32, float16 and bfloat16 are computed in float32, anything else in float64; longdouble has no
     compiled form: InputTypeError. Keys outside a range (causal, window, KeyRange, masks that are ranges) cost
-    nothing. On one machine the result is the same bits for any number of threads.
+    nothing. On one machine the result is the same bits for any number of threads. Scores that are finite only
+    because terms beyond 1e308 cancel raise InputError too.
     """
     for argument, value in (("query", query), ("key", key)):
         if as_array(argument, value).dtype.itemsize > 8:
@@ -49,23 +59,18 @@ def sink_share_from_query_key(
                 todo="Use the oracle for longdouble, or round to float64.",
             )
     queries, keys = check_query_key(query, key)
-    scale, window, softcap = check_score_options(scale, window, softcap, queries.shape[-1])
+    scale, causal, window, softcap = check_score_options(scale, causal, window, softcap, queries.shape[-1])
     (*batch, n_heads, n_queries, _), (n_key_heads, n_keys) = queries.shape, keys.shape[-3:-1]
     shape = (*batch, n_heads, n_queries, n_keys)
-    start, stop = _placed(n_queries, n_keys, causal, window)
-    seen = np.ones((1, n_keys), bool)
-    masks = choose_masks(np.zeros(n_keys, bool), visible, shape)
-    if isinstance(masks, Ranges):
-        start, stop = np.maximum(start, masks.start), np.minimum(stop, masks.stop)
-        sight: Any = KeyRange(np.minimum(start, stop), stop)
-    else:  # a mask over keys alone comes stretched over the queries
-        seen = masks.visible[..., :1, :] if masks.visible.strides[-2] == 0 else masks.visible
-        reach = np.arange(n_keys)
-        sight = masks.visible & (start[:, None] <= reach) & (reach < stop[:, None])
-    norms = (
-        np.ones((1, n_keys)) if norm is None else _scaled(check_head_norm(norm, shape, n_key_heads, sight))
-    )
-    sinks = np.atleast_2d(check_mask("sink_mask", sink_mask, shape))
+    sight = read_sight(visible, shape).within(*_placed(n_queries, n_keys, causal, window))
+    query_seen, key_seen = (np.atleast_2d(seen) for seen in seen_by_any(sight, n_keys))
+    check_finite("query", queries, query_seen)
+    check_finite("key", keys, key_seen)
+    norms = np.ones((1, n_keys))
+    if norm is not None:
+        norms = np.atleast_2d(scaled(check_head_norm(norm, shape, n_key_heads, key_seen[..., None, :])))
+    sinks, _ = read_sinks(sink_mask, shape)
+    mask = np.ones((1, 1), bool) if sight.mask is None else sight.mask
     out = np.empty(shape[:-1])
     group = n_heads // n_key_heads
     narrow = all(array.dtype.kind not in "iub" and array.dtype.itemsize <= 4 for array in (queries, keys))
@@ -75,15 +80,21 @@ def sink_share_from_query_key(
     for place in np.ndindex(*batch):
         for first in range(0, n_key_heads, step):
             mine, theirs = slice(first, first + step), slice(first * group, (first + step) * group)
+            of_heads = partial(_part, place=place, heads=theirs)
             _fill(
                 out[place][theirs],
                 dtype,
-                queries[place][theirs],
-                keys[place][mine],
+                _seen_only(queries[place][theirs], of_heads(query_seen)),
+                _seen_only(keys[place][mine], _part(of_key_heads(key_seen, n_key_heads), place, mine)),
                 scale,
-                (start, stop, not isinstance(masks, Ranges), _part(seen, len(batch), place, theirs)),
-                _part(norms[..., None, :], len(batch), place, theirs),
-                _part(sinks, len(batch), place, theirs),
+                (
+                    of_heads(sight.start),
+                    of_heads(sight.stop),
+                    sight.mask is not None,
+                    of_heads(mask, trailing=2),
+                ),
+                of_heads(norms[..., None, :], trailing=2),
+                of_heads(sinks, trailing=2),
                 softcap or 0.0,
             )
     return out
@@ -103,19 +114,25 @@ def _fill(
     """Shares of some heads, (head, query), into `out`; in float64 where float32 would not hold them."""
     width, n_keys = query.shape[-1], key.shape[-2]
     channels, tiles = -(-width // CHANNELS) * CHANNELS, -(-n_keys // KEYS)
-    scaled = np.zeros((*query.shape[:-1], channels), dtype)
-    scaled[..., :width] = query
+    mine = np.zeros((*query.shape[:-1], channels), dtype)
+    mine[..., :width] = query
     turned = np.zeros((key.shape[0], tiles, channels, KEYS), dtype)
     for tile in range(tiles):
         part = key[:, tile * KEYS : (tile + 1) * KEYS].swapaxes(-1, -2)
         turned[:, tile, :width, : part.shape[-1]] = part
-    largest = _largest(scaled) * _largest(turned) * width * max(scale, 1.0)
-    if not largest < _LARGEST_SCORE[dtype.name]:
-        if dtype != np.float64:
-            return _fill(out, np.dtype(np.float64), query, key, scale, sight, norm, sinks, softcap)
-        _refuse_overflow(scaled[..., :width], key, scale)
+    sizes = _largest(mine), _largest(turned)
+    worst = sizes[0] * sizes[1] * width * max(scale, 1.0)
+    again = (np.dtype(np.float64), query, key, scale, sight, norm, sinks, softcap)
+    if dtype != np.float64:
+        factor = max(scale, 1 / scale, softcap, sizes[0] * scale, sizes[1])
+        if factor > _LARGEST_FACTOR or worst > _LARGEST_SCORE["float32"]:
+            return _fill(out, *again)
+    on_query = dtype != np.float64 or sizes[0] <= sizes[1]
+    if worst > _LARGEST_SCORE[dtype.name]:
+        _refuse_overflow(query, key, scale, on_query, sight)
     with np.errstate(all="ignore"):  # which only NumPy's scalars heed, with the JIT off
-        scaled *= dtype.type(scale)
+        smaller = mine if on_query else turned
+        smaller *= dtype.type(scale)
         weights = []
         for part in (sinks, ~sinks):
             weights.append(
@@ -123,11 +140,13 @@ def _fill(
             )
             np.copyto(weights[-1][..., :n_keys], norm, where=part, casting="same_kind")
         floor = _SMALLEST_WEIGHT if dtype == np.float32 else 0.0
-        streaming_kernel(dtype)(scaled, turned, *sight, *weights, softcap, floor, out)
-    if dtype == np.float32 and (again := out == LOOK_AGAIN).any():
+        cap = max(softcap, _SMALLEST_CAP[dtype.name]) if softcap else 0.0
+        given = (frozen(mine), frozen(turned), *sight, *(frozen(weight) for weight in weights))
+        streaming_kernel(dtype)(*given, cap, floor, out)
+    if dtype == np.float32 and (weak := out == LOOK_AGAIN).any():
         wide = np.empty_like(out)
-        _fill(wide, np.dtype(np.float64), query, key, scale, sight, norm, sinks, softcap)
-        out[again] = wide[again]
+        _fill(wide, *again)
+        out[weak] = wide[weak]
 
 
 def _placed(n_queries: int, n_keys: int, causal: bool, window: int | None) -> tuple[Array, Array]:
@@ -138,32 +157,43 @@ def _placed(n_queries: int, n_keys: int, causal: bool, window: int | None) -> tu
     return start, stop
 
 
-def _scaled(norm: Array) -> Array:
-    """Norms over their largest, which changes no share and lets any of them fit float32."""
-    largest = norm.max(axis=-1, keepdims=True, initial=0)
-    return np.atleast_2d(np.divide(norm, largest, where=largest > 0, out=np.zeros(norm.shape)))
-
-
-def _part(array: Array, n_batch: int, place: tuple[int, ...], heads: slice) -> Array:
-    """The part of (..., head, query, key) that is of some heads, as three axes; the first may be missing."""
-    array = array.reshape((1,) * (n_batch + 3 - array.ndim) + array.shape)
+def _part(array: Array, place: tuple[int, ...], heads: slice, trailing: int = 1) -> Array:
+    """The part of (..., head, trailing axes) that is of some heads; the first axes may be missing, or one."""
+    array = array.reshape((1,) * (len(place) + 1 + trailing - array.ndim) + array.shape)
     array = array[tuple(i if size > 1 else 0 for i, size in zip(place, array.shape, strict=False))]
-    part = np.ascontiguousarray(array[heads] if array.shape[0] > 1 else array).view()
-    part.flags.writeable = False  # as a user's mask may be; Numba compiles anew for the difference
-    return part
+    return frozen(array[heads] if array.shape[0] > 1 else array)
+
+
+def _seen_only(vectors: Array, seen: NDArray[np.bool_]) -> Array:
+    """Vectors (head, token, d_head) with zero for what is not `seen` (head or 1, token), whatever it was."""
+    return vectors if seen.all() else np.where(seen[..., None], vectors, vectors.dtype.type(0))
 
 
 def _largest(array: Array) -> float:
     return float(max(array.max(initial=0), -array.min(initial=0)))
 
 
-def _refuse_overflow(query: Array, key: Array, scale: float) -> None:
-    """Look at scores that may overflow, some queries at a time; raises InputError as the oracle does."""
+def _refuse_overflow(query: Array, key: Array, scale: float, on_query: bool, sight: tuple[Any, ...]) -> None:
+    """Look at scores that may overflow, some queries at a time; raises InputError as the oracle does.
+
+    The kernel puts the scale on one factor and adds in an order of its own: no sum of sizes may overflow.
+    """
+    start, stop, masked, mask = sight
     group = query.shape[0] // max(key.shape[0], 1)
-    step = max(1, _CHUNK_BYTES // (8 * max(key.shape[-2], 1)))
+    step, reach = max(1, _CHUNK_BYTES // (8 * max(key.shape[-2], 1))), np.arange(key.shape[-2])
     with np.errstate(over="ignore", invalid="ignore"):
         for head in range(query.shape[0]):
+            theirs = key[head // group].T.astype(np.float64)
+            first_of = [head if array.shape[0] > 1 else 0 for array in (start, mask)]
             for first in range(0, query.shape[1], step):
-                scores = query[head, first : first + step] @ key[head // group].T.astype(np.float64) * scale
-                if not math.isfinite(np.abs(scores).max(initial=0)):
+                some = slice(first, first + step)
+                mine = query[head, some].astype(np.float64)
+                factors = (mine * scale, theirs) if on_query else (mine, theirs * scale)
+                fine = np.isfinite(np.abs(factors[0]) @ np.abs(factors[1]))
+                fine &= np.isfinite(mine @ theirs * scale)
+                begin, end = (array[first_of[0], some, None] for array in (start, stop))
+                seen = (begin <= reach) & (reach < end)
+                if masked:
+                    seen &= mask[first_of[1], some if mask.shape[1] > 1 else slice(None)]
+                if not (fine | ~seen).all():
                     reject_scores()

@@ -20,6 +20,8 @@ __all__ = [
     "InputTypeError",
     "Unavailable",
     "as_array",
+    "as_flag",
+    "as_number",
     "at_least_float64",
     "check_axes",
     "check_key_range",
@@ -105,6 +107,29 @@ def _plain(argument: str, value: Any, depth: int = 0) -> Any:
     if deeper and not all(isinstance(item, (int, float, str, np.generic)) for item in value):
         return [_plain(argument, item, depth + 1) for item in value]
     return value
+
+
+def as_number(argument: str, value: Any, *, expected: str, todo: str) -> float:
+    """A single real number, from Python, NumPy or torch; anything else raises InputTypeError."""
+    try:
+        array = np.asarray(float(value)) if type(value) is int else as_array(argument, value)
+    except (InputError, InputTypeError, OverflowError):
+        array = np.empty(0, bool)
+    if array.ndim or array.dtype.kind == "b":
+        reject_type(argument, expected=expected, found=_shown(value), todo=todo)
+    return float(array)
+
+
+def as_flag(argument: str, value: Any) -> bool:
+    """True or False, from Python or NumPy; anything else, 0 and 1 too, raises InputTypeError."""
+    if not isinstance(value, (bool, np.bool_)):
+        reject_type(argument, expected="True or False", found=_shown(value), todo="Pass one of the two.")
+    return bool(value)
+
+
+def _shown(value: Any) -> str:
+    shape = getattr(value, "shape", ())
+    return f"an array of shape {tuple(shape)}" if shape else f"{value!r:.60}"
 
 
 def at_least_float64(argument: str, value: Any) -> NDArray[Any]:
@@ -196,7 +221,7 @@ def seen_keys(visible: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
         np.subtract.at(edges, stop, start < stop)
         return np.cumsum(edges[:-1]) > 0
     mask = check_mask("visible", visible, shape)
-    return np.any(mask if mask.ndim > 1 else np.broadcast_to(mask, shape[-2:]), axis=-2)
+    return np.any(mask, axis=-2) if mask.ndim > 1 else mask & (shape[-2] > 0)
 
 
 def check_norm(norm: Any, shape: tuple[int, ...], visible: Any = None) -> NDArray[Any]:
@@ -234,6 +259,13 @@ def check_norms(
     norms: Mapping[str, Any] | None, shape: tuple[int, ...], visible: Any = None
 ) -> dict[str, NDArray[Any]]:
     """Norms by name, each as in `check_norm`; "attention" is the name of the rows without a norm."""
+    if norms is not None and not isinstance(norms, Mapping):
+        reject_type(
+            "norms",
+            expected="a mapping from names to norms, or None",
+            found=type(norms).__name__,
+            todo="Name them, as in {'value_norm': norms}.",
+        )
     named = dict(norms or {})
     if "attention" in named:
         reject(

@@ -7,15 +7,26 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import as_array, at_least_float64, check_norm, first_place, reject
+from oracle._checks import as_array, as_flag, as_number, at_least_float64, check_norm, first_place, reject
 
-__all__ = ["check_head_norm", "check_query_key", "check_score_options", "reject_scores"]
+__all__ = [
+    "check_finite",
+    "check_head_norm",
+    "check_query_key",
+    "check_score_options",
+    "of_key_heads",
+    "reject_scores",
+]
+
+_WITHOUT = {"scale": "1/sqrt(d_head)", "softcap": "none"}
+_FARTHEST = 1 << 62  # keys; a longer window hides nothing either, and sums with positions stay 64 bits
 
 
 def check_query_key(query: Any, key: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Queries (..., head, query, d_head) and keys (..., kv_head, key, d_head), finite, in their own dtypes.
+    """Queries (..., head, query, d_head) and keys (..., kv_head, key, d_head) in their own dtypes.
 
-    `head` is a multiple of `kv_head`, and all other axes but query and key are the same.
+    `head` is a multiple of `kv_head`, and all other axes but query and key are the same. What stands in them
+    is for `check_finite`.
     """
     arrays = as_array("query", query), as_array("key", key)
     shapes = arrays[0].shape, arrays[1].shape
@@ -37,16 +48,34 @@ def check_query_key(query: Any, key: Any) -> tuple[NDArray[Any], NDArray[Any]]:
             found=f"shape {shapes[1]}",
             todo="Give one key head for each query head, or for each group of them.",
         )
-    for argument, array in zip(("query", "key"), arrays, strict=True):
-        if not np.isfinite(array).all():
-            place = first_place(~np.isfinite(array))
-            reject(
-                argument,
-                expected="finite numbers",
-                found=f"{array[place]} at index {place}",
-                todo="Pass what the rotary step gives, before any masking.",
-            )
     return arrays
+
+
+def check_finite(argument: str, vectors: NDArray[Any], seen: NDArray[np.bool_]) -> None:
+    """Refuse numbers that are not finite in vectors (..., head, token, d_head) where they are `seen`.
+
+    `seen` (..., head or 1, token) is of query heads, and a key head is seen if one of its group sees it.
+    """
+    wrong = ~np.isfinite(vectors)
+    if not wrong.any():
+        return
+    wrong &= of_key_heads(seen, vectors.shape[-3])[..., None]
+    if wrong.any():
+        place = first_place(wrong)
+        reject(
+            argument,
+            expected="finite numbers",
+            found=f"{vectors[place]} at index {place}",
+            todo="Pass what the rotary step gives, before any masking.",
+        )
+
+
+def of_key_heads(seen: NDArray[np.bool_], n_key_heads: int) -> NDArray[np.bool_]:
+    """What any query head of a group sees: (..., head or 1, token) to (..., kv_head or 1, token)."""
+    if seen.ndim < 2 or seen.shape[-2] in (1, n_key_heads):
+        return seen
+    grouped = seen.reshape(*seen.shape[:-2], n_key_heads, seen.shape[-2] // n_key_heads, seen.shape[-1])
+    return np.asarray(grouped.any(axis=-2))
 
 
 def check_head_norm(norm: Any, shape: tuple[int, ...], n_key_heads: int, visible: Any = None) -> NDArray[Any]:
@@ -61,31 +90,24 @@ def check_head_norm(norm: Any, shape: tuple[int, ...], n_key_heads: int, visible
 
 
 def check_score_options(
-    scale: float | None, window: int | None, softcap: float | None, d_head: int
-) -> tuple[float, int | None, float | None]:
-    """Scale (1/sqrt(d_head) for None), window and softcap, each refused unless it is positive and finite."""
+    scale: Any, causal: Any, window: Any, softcap: Any, d_head: int
+) -> tuple[float, bool, int | None, float | None]:
+    """Scale (1/sqrt(d_head) for None), causal, window and softcap, refused unless positive and finite."""
+    numbers: dict[str, Any] = {"scale": float(d_head) ** -0.5, "softcap": None}
     for argument, value in (("scale", scale), ("softcap", softcap)):
-        if value is not None and not 0 < float(value) < np.inf:
-            reject(
-                argument,
-                expected="a finite number above zero",
-                found=f"{value}",
-                todo="Leave it out for none."
-                if argument == "softcap"
-                else "Leave it out for 1/sqrt(d_head).",
-            )
-    if window is not None and (isinstance(window, bool) or int(window) != window or window < 1):
-        reject(
-            "window",
-            expected="a whole number of keys, at least one",
-            found=f"{window}",
-            todo="A query's own key counts; leave it out for no window.",
-        )
-    return (
-        float(d_head) ** -0.5 if scale is None else float(scale),
-        None if window is None else int(window),
-        None if softcap is None else float(softcap),
-    )
+        if value is not None:
+            expected, todo = "a finite number above zero", f"Leave it out for {_WITHOUT[argument]}."
+            numbers[argument] = number = as_number(argument, value, expected=expected, todo=todo)
+            if not 0 < number < np.inf:
+                reject(argument, expected=expected, found=f"{value}", todo=todo)
+    if window is not None:
+        expected = "a whole number of keys, at least one"
+        todo = "A query's own key counts; leave it out for no window."
+        width = as_number("window", window, expected=expected, todo=todo)
+        if not (width >= 1 and width % 1 == 0):
+            reject("window", expected=expected, found=f"{window}", todo=todo)
+        window = int(min(width, _FARTHEST))
+    return numbers["scale"], as_flag("causal", causal), window, numbers["softcap"]
 
 
 def reject_scores() -> NoReturn:

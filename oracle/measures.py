@@ -93,10 +93,10 @@ def norm_odds_ratio(attention: Any, sink_mask: Any, norm: Any, visible: Any = No
     """
     rows = weighted_rows(attention, None, visible)
     sinks = check_sinks(sink_mask, rows)
-    norms = check_norm(norm, rows.shape, visible)[..., None, :]
+    weights = _summable(rows * check_norm(norm, rows.shape, visible)[..., None, :])
     with np.errstate(divide="ignore", invalid="ignore"):
         means = [
-            np.where(part, rows * norms, 0).sum(axis=-1) / np.where(part, rows, 0).sum(axis=-1)
+            np.where(part, weights, 0).sum(axis=-1) / np.where(part, rows, 0).sum(axis=-1)
             for part in (sinks, ~sinks)
         ]
         return means[0] / means[1]
@@ -144,6 +144,7 @@ def value_norm_ratio(norm: Any, sink_mask: Any, visible: Any = None) -> Array:
     content = seen & ~sinks
     norms = np.where(seen, norms, 1)
     check_norm_values(norms)
+    norms = _summable(norms)
     if not content.any():
         return np.full((*norms.shape[:-1], int((sinks & seen).sum())), np.nan, norms.dtype)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -228,7 +229,16 @@ def _seen_keys(visible: Any, keys: Array) -> NDArray[np.bool_]:
 
 
 def _share(weights: Array, sinks: Array) -> Array:
+    weights = _summable(weights)
     total = weights.sum(axis=-1)
     on_sink = np.where(sinks, weights, 0).sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return on_sink / total
+
+
+def _summable(weights: Array) -> Array:
+    """Finite weights with the rows whose sum overflows over a power of two: no share and no ratio changes."""
+    with np.errstate(over="ignore"):
+        lost = np.isinf(weights.sum(axis=-1, keepdims=True))
+    halvings = weights.shape[-1].bit_length()
+    return np.where(lost, np.ldexp(weights, -halvings), weights) if lost.any() else weights

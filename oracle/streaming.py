@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._query_key_checks import check_head_norm, check_query_key, check_score_options, reject_scores
+from oracle._query_key_checks import (
+    check_finite,
+    check_head_norm,
+    check_query_key,
+    check_score_options,
+    reject_scores,
+)
 from oracle.measures import sink_share
 from oracle.ops import softmax
 from oracle.rows import check_visible
@@ -37,25 +43,30 @@ def sink_share_from_query_key(
 
     `causal` hides later keys, with the last query standing at the last key; `window` hides keys further back
     than that many, its own included; `visible` (a mask that broadcasts against (..., head, query, key), or a
-    KeyRange) hides more. A query that sees nothing gives NaN, rows otherwise as in `sink_share`. Raises
-    InputError for other shapes, for numbers that are not finite, and as `sink_share` does.
+    KeyRange) hides more. A query that sees nothing gives NaN, rows otherwise as in `sink_share`. What no row
+    needs is not read: the keys that no query sees, the queries that see no key, the scores of hidden pairs.
+    Raises InputError for other shapes, for numbers and scores that are not finite, and as `sink_share` does.
     """
     queries, keys = check_query_key(query, key)
-    scale, window, softcap = check_score_options(scale, window, softcap, queries.shape[-1])
-    n_heads, n_key_heads = queries.shape[-3], keys.shape[-3]
+    scale, causal, window, softcap = check_score_options(scale, causal, window, softcap, queries.shape[-1])
+    (*batch, n_heads, n_queries, _), (n_key_heads, n_keys) = queries.shape, keys.shape[-3:-1]
+    shape = (*batch, n_heads, n_queries, n_keys)
+    seen = _placed(n_queries, n_keys, causal, window)
+    if visible is not None:
+        seen = seen & check_visible(visible, np.broadcast_to(0.0, shape))
+    for argument, array, axis in (("query", queries, -1), ("key", keys, -2)):
+        check_finite(argument, array, np.atleast_2d(seen.any(axis=axis)))
     wide = np.result_type(queries, keys, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         grouped = np.repeat(keys.astype(wide), n_heads // n_key_heads, axis=-3)
         scores = queries.astype(wide) @ grouped.swapaxes(-1, -2) * scale  # (..., head, query, key)
-    if not np.isfinite(scores).all():
-        reject_scores()
-    if softcap is not None:
-        scores = softcap * np.tanh(scores / softcap)
-    seen = _placed(scores.shape[-2], scores.shape[-1], causal, window)
-    if visible is not None:
-        seen = seen & check_visible(visible, scores)
+        if not (np.isfinite(scores) | ~seen).all():
+            reject_scores()
+        if softcap is not None:
+            scores = softcap * np.tanh(scores / softcap)
+        rows = softmax(np.where(seen, scores, -np.inf))  # scores may be farther apart than the largest number
     norms = None if norm is None else check_head_norm(norm, scores.shape, n_key_heads, seen)
-    return sink_share(softmax(np.where(seen, scores, -np.inf)), sink_mask, norms, seen)
+    return sink_share(rows, sink_mask, norms, seen)
 
 
 def _placed(n_queries: int, n_keys: int, causal: bool, window: int | None) -> NDArray[np.bool_]:

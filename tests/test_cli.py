@@ -572,7 +572,8 @@ def test_exit_codes_reach_the_shell(rows):
 
 def test_control_c_is_one_line_and_130(tmp_path):
     code = (
-        "import sys, time; from validation import cli, commands\n"
+        "import signal, sys, time; from validation import cli, commands\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it\n"
         "def wait():\n    print('ready', flush=True)\n    time.sleep(60)\n"
         f"commands.list_models = wait\nsys.exit(cli.main(['models', '--json', {str(tmp_path / 'o.json')!r}]))"
     )

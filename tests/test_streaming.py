@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from wording import refused
 
-from oracle import KeyRange, sink_share_from_query_key
+from oracle import InputTypeError, KeyRange, sink_share_from_query_key
 
 SINK = np.array([1, 0, 0, 0, 0, 0, 0], bool)
 
@@ -129,7 +129,8 @@ def test_few_tokens(n_queries, n_keys):
         ({"softcap": -1.0}, "softcap", "Leave it out for none"),
         ({"window": 0}, "window", "at least one"),
         ({"window": 1.5}, "window", "found 1.5"),
-        ({"window": True}, "window", "found True"),
+        ({"window": np.nan}, "window", "found nan"),
+        ({"window": np.inf}, "window", "found inf"),
     ],
 )
 def test_wrong_input_is_refused(given, change, argument, words):
@@ -137,3 +138,34 @@ def test_wrong_input_is_refused(given, change, argument, words):
     call = {"query": query, "key": key, "norm": norm, "sink_mask": SINK}
     with refused(argument, words):
         sink_share_from_query_key(**(call | change))
+
+
+@pytest.mark.parametrize(
+    ("change", "argument", "words"),
+    [
+        ({"window": True}, "window", "found True"),
+        ({"window": "3"}, "window", "found '3'"),
+        ({"window": [3]}, "window", "found [3]"),
+        ({"scale": "0.5"}, "scale", "found '0.5'"),
+        ({"scale": np.ones(4)}, "scale", "an array of shape (4,)"),
+        ({"scale": 1j}, "scale", "found 1j"),
+        ({"softcap": object}, "softcap", "Leave it out for none"),
+        ({"causal": "no"}, "causal", "found 'no'"),
+        ({"causal": None}, "causal", "True or False"),
+    ],
+)
+def test_input_of_a_wrong_type_is_refused(given, change, argument, words):
+    query, key, norm = given
+    call = {"query": query, "key": key, "norm": norm, "sink_mask": SINK}
+    with refused(argument, words, error=InputTypeError):
+        sink_share_from_query_key(**(call | change))
+
+
+def test_numbers_of_any_kind_are_numbers(given):
+    query, key, norm = given
+    plain = sink_share_from_query_key(query, key, norm, SINK, 0.5, True, 3, 2.0)
+    for kind in (np.float32, np.array, np.float64):
+        found = sink_share_from_query_key(query, key, norm, SINK, kind(0.5), np.True_, np.int8(3), kind(2.0))
+        np.testing.assert_array_equal(found, plain)
+    wide = sink_share_from_query_key(query, key, norm, SINK, window=10**30)
+    np.testing.assert_array_equal(wide, sink_share_from_query_key(query, key, norm, SINK))

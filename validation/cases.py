@@ -52,6 +52,13 @@ def weight_cases() -> Iterator[Case]:
     for size in (1e-30, 1e30):
         rows = (_rows(np.random.default_rng(8), (3, 5, 7)) * size).astype(np.float32)
         yield Case(f"weights of {size:g}, float32", {"weights": rows, "sink_mask": positions(7, 0, 6)})
+    for dtype in DTYPES:  # alone they are numbers of that dtype, their sum is none
+        rows = np.full((2, 5, 9), np.finfo(dtype).max, dtype)
+        rows[0, :, 3:] /= np.arange(1, 6, dtype=dtype)[:, None]
+        rows[1, 2], rows[1, 3] = 0.25, np.nan
+        given = {"weights": rows, "sink_mask": positions(9, 0, 4)}
+        yield Case(f"a sum too large, {dtype}", given)
+        yield Case(f"a masked sum too large, {dtype}", {**given, "visible": np.arange(9) % 3 != 1})
 
 
 def bad_row_cases(argument: str = "attention") -> Iterator[Case]:
@@ -129,6 +136,9 @@ def _masked_rows() -> Iterator[Case]:
         "any range": KeyRange(np.arange(13) // 2, (np.arange(13) * 5) % 14),
         "any mask": seen,
         "a mask per head": rng.random((3, 13, 13)) < 0.7,
+        "left padding per text, causal": causal & np.stack([~real, real])[:, None, None],
+        "a hole per text": np.stack([np.arange(13) != 4, np.arange(13) != 7])[:, None, None],
+        "a stretched mask": np.broadcast_to(causal, (2, 3, 13, 13)),
     }
     for name, visible in masks.items():
         for dtype in DTYPES:
@@ -144,6 +154,13 @@ def _masked_rows() -> Iterator[Case]:
     for dtype in DTYPES:
         given = dict(_row_case("", _rows(rng, (2, 3, 13, 13)), dtype, ()).arguments)
         yield Case(f"sinks per query, {dtype}", {**given, "sink_mask": sinks})
+        each = np.stack([positions(13, 0, 8), positions(13, 0, 4, 5)])[:, None, None]
+        yield Case(f"sinks per text, {dtype}", {**given, "sink_mask": each})
+        some = np.arange(13) < np.array([9, 13])[:, None, None, None]
+        rows = np.where(some, given["attention"], 0).astype(np.float64)
+        rows = (rows / rows.sum(axis=-1, keepdims=True)).astype(dtype)
+        given |= {"attention": rows, "norm": given["norm"][:, :1], "visible": some, "sink_mask": each}
+        yield Case(f"padding and sinks per text, {dtype}", given)
 
 
 def _odd_rows() -> Iterator[Case]:
@@ -174,6 +191,15 @@ def _odd_rows() -> Iterator[Case]:
     yield _row_case(
         "smallest normal weights, float64", np.where(tiny < 0.5, tiny * 1e-270, tiny), "float64", (0,)
     )
+    for dtype in DTYPES:
+        yield _row_case(f"uniform, {dtype}", np.full((2, 520), 1 / 520), dtype, (0,))
+        half = np.where(np.arange(520) == 3, 0.5, 0.5 / 519)
+        yield _row_case(f"half on the sink, {dtype}", half[None], dtype, (3,))
+    for size in (3e-10, 1.2532567e-30, 7.019872e-36, 1.3e-38):  # of what float16 has none
+        thin = np.where(np.arange(119) == 0, 1, size)[None]
+        for dtype in ("float32", "float64"):
+            given = {"attention": thin.astype(dtype), "sink_mask": positions(119, 0)}
+            yield Case(f"equal thin content {size:g}, {dtype}", given)
     # Their products with norms are rounded to whole multiples of 5e-324 in every implementation: no norms.
     subnormal = np.array([[1.0, 5e-324, 0.0], [5e-324, 1.0, 0.0]])
     yield Case("subnormal weights, float64", {"attention": subnormal, "sink_mask": positions(3, 0)})

@@ -47,6 +47,8 @@ def query_key_cases() -> Iterator[Case]:
         yield _query_key(f"large scores, {dtype}", (2, 61, 32), (2, 61, 32), dtype, **long, scale=9.0)
     for shapes in (((2, 0, 5), (2, 3, 5)), ((2, 3, 5), (2, 0, 5)), ((0, 2, 3, 5), (0, 2, 3, 5))):
         yield _query_key(f"without elements {shapes[0]}", shapes[0], shapes[1], "float32")
+    yield from _at_the_edge_of_numbers()
+    yield from _never_read()
     case = _query_key("read-only and strided, float32", (4, 14, 5), (2, 22, 5), "float32", "head")
     given = dict(case.arguments)
     for name in ("query", "key"):
@@ -77,9 +79,63 @@ def bad_query_key_cases() -> Iterator[Case]:
         "a cap below zero": {"softcap": -1.0},
         "no window": {"window": 0},
         "half a window": {"window": 1.5},
+        "a window of NaN": {"window": np.nan},
+        "a window in words": {"window": "wide"},
+        "a scale in words": {"scale": "one"},
+        "several scales": {"scale": np.ones(4)},
+        "causal in words": {"causal": "no"},
+        "a NaN at a key that one query sees": {
+            "key": np.where(np.arange(7)[:, None] == 6, np.nan, np.ones((2, 2, 7, 3))),
+            "causal": True,
+        },
     }
     for name, change in changes.items():
         yield Case(name, {**good, **change})
+
+
+def _at_the_edge_of_numbers() -> Iterator[Case]:
+    """Moderate scores of factors, scales and caps that are not."""
+    sizes: Mapping[str, tuple[float, float, Mapping[str, Any]]] = {
+        "a scale that queries cannot take, float32": (1e36, 1e-37, {"scale": 1e3}),
+        "a scale that keys cannot take, float32": (1e-37, 1e36, {"scale": 1e3}),
+        "a scale beyond, float32": (1e-20, 1e-20, {"scale": 1e40}),
+        "a scale below, float32": (1e20, 1e20, {"scale": 1e-40}),
+        "queries that the scale would drown, float32": (1e-20, 1e38, {"scale": 1e-18}),
+        "a cap beyond, float32": (1.0, 1.0, {"softcap": 1e39}),
+        "a cap below, float32": (1.0, 1.0, {"softcap": 1e-40}),
+        "a scale that queries cannot take, float64": (1e300, 1e-307, {"scale": 1e9}),
+        "a scale that keys cannot take, float64": (1e-307, 1e300, {"scale": 1e9}),
+        "a cap beyond, float64": (1.0, 1.0, {"softcap": 1.7e308}),
+        "a cap below, float64": (1.0, 1.0, {"softcap": 1e-310}),
+        "a cap below large scores, float64": (1e5, 1.0, {"softcap": 1e-305}),
+    }
+    for name, (of_query, of_key, options) in sizes.items():
+        case = _query_key(name, (2, 7, 5), (2, 11, 5), name[-7:], "head", causal=True, **options)
+        given = dict(case.arguments)
+        for argument, size in (("query", of_query), ("key", of_key)):
+            given[argument] = given[argument] * given[argument].dtype.type(size)
+        yield Case(name, given)
+
+
+def _never_read() -> Iterator[Case]:
+    """Garbage at keys that no query sees, at queries that see no key, and in scores of hidden pairs."""
+    real = np.arange(11) >= 3
+    masks: Mapping[str, Mapping[str, Any]] = {
+        "left padding": {"visible": real, "causal": True},
+        "left padding per text": {"visible": np.stack([real, real])[:, None, None], "causal": True},
+        "padding range": {"visible": KeyRange(np.full(11, 3), np.full(11, 11)), "causal": True},
+        "padding with holes": {"visible": real & (np.arange(11) != 7), "causal": True},
+    }
+    for number, (name, options) in enumerate(masks.items()):
+        for dtype in DTYPES:
+            case = _query_key(f"{name} of garbage, {dtype}", (2, 4, 11, 5), (2, 2, 11, 5), dtype, **options)
+            for argument in ("query", "key"):
+                case.arguments[argument][..., :3, :] = (np.nan, np.inf, -np.inf, 6e4)[number]
+            yield case
+    case = _query_key("hidden scores too large, float64", (2, 7, 5), (2, 11, 5), "float64", causal=True)
+    case.arguments["query"][:] *= np.where(np.arange(7) == 0, 1e150, 1e-200)[:, None]
+    case.arguments["key"][:] *= np.where(np.arange(11) < 5, 1e-150, 1e200)[:, None]
+    yield case
 
 
 def _query_key(

@@ -106,7 +106,8 @@ def guarded(call: Callable[[], Any]) -> int:
     """The exit code of `call`, with one line on standard error for everything that the caller can mend.
 
     Anything else keeps its traceback and gives BUG. Warnings of libraries are not shown unless Python was
-    told to (-W, PYTHONWARNINGS). A standard stream that is closed swallows what is written to it.
+    told to (-W, PYTHONWARNINGS), but for one: that compiled code cannot be kept. A standard stream that is
+    closed swallows what is written to it.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # else its number goes to the next file, for libraries to write into
@@ -124,6 +125,8 @@ def _code_of(call: Callable[[], Any]) -> int:
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
+            warnings.filterwarnings("always", "compiled code cannot be kept", RuntimeWarning)
+            warnings.showwarning = _warn
         try:
             code = call()
         except (KeyboardInterrupt, typer.Abort):
@@ -197,6 +200,10 @@ def _is_nowhere() -> bool:
     except FileNotFoundError:
         return True
     return False
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    _say(f"warning: {message}.")
 
 
 def _say(message: str) -> None:

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import pytest
 
-from fastpath import _jit
+from fastpath import _jit, _kept
 
 ROOT = Path(__file__).resolve().parents[2]
 MEASURE = """
@@ -33,7 +33,7 @@ def test_no_flag_lets_a_nan_vanish():
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_flags_reach_the_compiler():
-    options = _jit.compiled(lambda x: x).targetoptions
+    options = _jit.compiled_parallel(lambda x: x).targetoptions
     assert options["fastmath"] == set(_jit.FAST_MATH)
     assert options["error_model"] == "numpy"
 
@@ -71,9 +71,9 @@ def test_a_warning_is_given_once(monkeypatch):
         return lambda function: function
 
     monkeypatch.setattr(_jit.numba, "njit", lambda f, cache=False, **_: refuse(cache=cache)(f))
-    monkeypatch.setattr(_jit, "_warned", False)
+    monkeypatch.setattr(_kept, "_warned", False)
     with pytest.warns(RuntimeWarning, match="set NUMBA_CACHE_DIR"):
-        assert _jit.compiled(np.sum) is np.sum
+        assert _jit.compiled_parallel(np.sum) is np.sum
     assert _jit.compiled_parallel(np.sum) is np.sum  # a second warning would be an error here
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import fastpath
 import oracle
+from fastpath import _kernels, measures
 from oracle import InputError, InputTypeError, KeyRange
 
 T = 23
@@ -43,19 +44,31 @@ def equal_measures(fast, slow, tolerance):
         np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
+@pytest.mark.skipif(numba.get_num_threads() < 2, reason="one thread only, of the machine or without the JIT")
+@pytest.mark.parametrize("masks", ["none", "holes", "sinks per query"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_any_thread_count_gives_the_same_bits(rows, norms, dtype):
+def test_any_thread_count_gives_the_same_bits(dtype, masks):
+    """Five matrices of four blocks of rows each, the last of them short."""
+    rng = np.random.default_rng(10)
+    n = 3 * _kernels._ROWS_AT_ONCE + 5
+    rows = rng.gamma(0.3, size=(5, n, n)) + 1e-9
+    seen = rng.random((n, n)) < 0.8 if masks == "holes" else np.ones((n, n), bool)
+    seen[:, 0] = True
+    rows = np.where(seen, rows, 0)
+    rows /= rows.sum(axis=-1, keepdims=True)
+    sinks = rng.random((n, n) if masks == "sinks per query" else n) < 0.1
+    norms = {"value_norm": rng.gamma(2, size=(5, n)), "transformed_norm": rng.gamma(2, size=n)}
     before = numba.get_num_threads()
     found = []
     try:
-        for threads in (1, before):
+        for threads in (1, before, 1):
             numba.set_num_threads(threads)
-            measured = fastpath.row_measures(rows.astype(dtype), SINKS, norms, entropies=True)
+            measured = fastpath.row_measures(rows.astype(dtype), sinks, norms, seen, entropies=True)
             found.append([*measured.shares.values(), *measured.ratios.values(), *measured.entropy])
     finally:
         numba.set_num_threads(before)
-    for one, many in zip(*found, strict=True):
-        assert one.tobytes() == many.tobytes()
+    for one, *others in zip(*found, strict=True):
+        assert all(one.tobytes() == other.tobytes() for other in others)
 
 
 @pytest.mark.parametrize("third", [False, True])
@@ -247,3 +260,92 @@ def test_rows_without_mass_pass_on_with_what_their_queries_see(rows, norms, dtyp
         expected = oracle.weight_share(weights, SINKS, seen)
         assert np.isnan(expected).sum() == 1
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def forms(array):
+    """The same numbers in other memory: what a compiler of types tells apart."""
+    read_only = array.copy()
+    read_only.flags.writeable = False
+    yield from (array, read_only, np.asfortranarray(array), np.repeat(array, 2, axis=-1)[..., ::2])
+    yield np.broadcast_to(array[:1], array.shape) if array.ndim > 1 else array[::-1]
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_one_compilation_serves_every_kind_of_memory(rows, norms):
+    seen = np.tri(T, dtype=bool)
+    rows = rows * seen
+    rows /= rows.sum(axis=-1, keepdims=True)
+    for weights in forms(rows.astype(np.float32)):
+        for norm, sinks in zip(forms(norms["value_norm"]), forms(SINKS), strict=True):
+            fastpath.norm_odds_ratio(weights, sinks, norm, seen)
+            for visible in (KeyRange.causal(T), *forms(seen & (np.arange(T) != 2))):
+                fastpath.weight_share(weights, sinks, visible)
+            fastpath.weight_share(weights, sinks & seen)
+    for kernel in (_kernels.ranged_kernel, _kernels.masked_kernel):
+        assert len(kernel(np.dtype(np.float32), False).signatures) == 1
+
+
+def test_results_are_contiguous_and_hold_on_to_nothing_else(rows, norms):
+    for entropies in (False, True):
+        for some in ({}, dict(list(norms.items())[:1]), norms):
+            found = fastpath.row_measures(rows, SINKS, some, entropies=entropies)
+            arrays = [*found.shares.values(), *found.ratios.values(), *(found.entropy or ())]
+            held = {id(array.base): array.base.nbytes for array in arrays if array.base is not None}
+            assert sum(held.values()) <= sum(array.nbytes for array in arrays)
+            assert all(array.flags.c_contiguous for array in arrays)
+    for array in (
+        fastpath.sink_share(rows, SINKS, norms["value_norm"]),
+        fastpath.norm_odds_ratio(rows, SINKS, norms["value_norm"]),
+        fastpath.weight_share(rows, SINKS),
+    ):
+        assert array.flags.c_contiguous
+        assert array.base is None
+
+
+PADDED = np.arange(T) < np.array([T - 5, T])[:, None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("sinks", "visible"),
+    [
+        (SINKS, PADDED),
+        (SINKS, np.broadcast_to(PADDED, (2, 3, T, T))),
+        (SINKS, PADDED[:, :, ::-1, ::-1] & np.tri(T, dtype=bool)),
+        (np.stack([SINKS, np.arange(T) == 1])[:, None, None], PADDED),
+        (np.broadcast_to(SINKS, (2, 3, T, T)), None),
+    ],
+    ids=["padding", "stretched", "left padding, causal", "sinks per text", "stretched sinks"],
+)
+@pytest.mark.parametrize("layout", ["whole", "strided"])
+def test_masks_of_each_text_are_ranges(rows, norms, sinks, visible, layout, monkeypatch):
+    """None of them may fall to the kernel for any masks, which is several times slower."""
+    monkeypatch.setattr(measures, "masked_kernel", None)
+    rows = rows if visible is None else np.where(visible, rows, 0)
+    total = rows.sum(axis=-1, keepdims=True)
+    rows = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
+    given = rows if layout == "whole" else np.repeat(rows, 2, axis=-1)[..., ::2]
+    fast = fastpath.row_measures(given, sinks, norms, visible, entropies=True)
+    slow = oracle.row_measures(rows, sinks, norms, visible, entropies=True)
+    for name, share in slow.shares.items():
+        np.testing.assert_allclose(fast.shares[name], share, atol=1e-13)
+    for name, ratio in slow.ratios.items():
+        np.testing.assert_allclose(fast.ratios[name], ratio, rtol=1e-12)
+    for found, expected in zip(fast.entropy, slow.entropy, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="millions of weights, which is minutes without the JIT")
+@pytest.mark.parametrize("hole", [False, True])
+def test_a_mask_of_each_text_is_not_copied_for_its_heads(hole):
+    rows = np.full((2, 12, 400, 400), 1 / 300, np.float32)
+    seen = np.broadcast_to(np.arange(400) < 300, (2, 1, 400, 400)).copy()
+    if hole:
+        seen[..., 299], seen[..., 399] = False, True
+    fastpath.sink_share(rows[:, :1], np.arange(400) == 0, visible=seen)
+    tracemalloc.start()
+    try:
+        fastpath.sink_share(rows, np.arange(400) == 0, visible=seen)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 6 * seen.size  # once for every head would be twelve

@@ -212,11 +212,10 @@ def test_longdouble_is_the_oracles_alone():
             fastpath.sink_share_from_query_key(**(arguments | {name: arguments[name].astype(np.longdouble)}))
 
 
-@pytest.mark.skipif(not JIT, reason="one thread only without the JIT")
+@pytest.mark.skipif(numba.get_num_threads() < 2, reason="one thread only, of the machine or without the JIT")
 def test_the_number_of_threads_changes_no_bit():
     arguments = given(100, LONG)
     most = numba.get_num_threads()
-    assert most > 1, "this test needs two threads"
     results = []
     try:
         for threads in (1, 2, most, 1):
@@ -251,8 +250,9 @@ GROWTH = textwrap.dedent(
         rng = np.random.default_rng(0)
         query, key = (rng.standard_normal((12, T, 32), dtype=np.float32) for _ in range(2))
         norm, sinks = rng.uniform(0.1, 3, (12, T)), np.arange(T) == 0
+        OPTIONS
         before = peak()
-        shares = fastpath.sink_share_from_query_key(query, key, norm, sinks, causal=CAUSAL)
+        shares = fastpath.sink_share_from_query_key(query, key, norm, sinks, **options)
         assert np.isfinite(shares).all()
         return peak() - before
 
@@ -262,9 +262,9 @@ GROWTH = textwrap.dedent(
 )
 
 
-def growth(T, causal):
+def growth(T, options):
     """Growth of the peak of resident memory over one call with 12 heads after a small one, in MiB."""
-    script = GROWTH.replace("CAUSAL", str(causal))
+    script = GROWTH.replace("OPTIONS", f"options = dict({options})")
     root = str(Path(fastpath.__file__).parents[1])
     environment = os.environ | {"PYTHONPATH": root, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
@@ -273,23 +273,33 @@ def growth(T, causal):
     return float(done.stdout)
 
 
+MASKED = {
+    "causal": "causal=True",
+    "padding": "visible=np.arange(T) < T - 7",
+    "padding of each head": "visible=np.arange(T) < T - np.arange(1, 13)[:, None, None], causal=True",
+    "a hole": "visible=np.arange(T) != 7, causal=True",
+    "a hole of each head": "visible=np.arange(T) != np.arange(1, 13)[:, None, None]",
+}
+
+
 linux = pytest.mark.skipif(
     not (JIT and Path("/proc/self/status").exists()), reason="reads the peak as Linux reports it, compiled"
 )
 
 
 @linux
-def test_memory_grows_with_the_text_and_not_with_its_square():
-    assert growth(4096, True) < 32  # the rows would take 768 MiB
+@pytest.mark.parametrize("options", MASKED.values(), ids=MASKED)
+def test_memory_grows_with_the_text_and_not_with_its_square(options):
+    assert growth(4096, options) < 32  # the rows would take 768 MiB, a mask of each head 192
 
 
 @linux
 @pytest.mark.slow
-@pytest.mark.parametrize("causal", [False, True])
-def test_memory_of_a_long_text(causal, capsys):
-    grown = growth(16384, causal)
+@pytest.mark.parametrize("options", ["", *MASKED.values()], ids=["plain", *MASKED])
+def test_memory_of_a_long_text(options, capsys):
+    grown = growth(16384, options)
     with capsys.disabled():
-        print(f"\n12 heads, 16384 tokens, causal {causal}: the peak grew by {grown:.1f} MiB")
+        print(f"\n12 heads, 16384 tokens, {options or 'plain'}: the peak grew by {grown:.1f} MiB")
     assert grown <= 64  # the rows would take 12 GiB
 
 
@@ -320,3 +330,40 @@ def test_a_norm_that_nobody_sees_does_not_matter(hidden):
     assert fast.tobytes() == clean.tobytes()
     slow = oracle.sink_share_from_query_key(*given, visible=visible, **options)
     np.testing.assert_allclose(fast, slow, rtol=0, atol=2e-6)
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is compiled")
+def test_one_compilation_serves_every_kind_of_memory():
+    arguments = given(5, 11)
+    kernel = fastpath.streaming.streaming_kernel(np.dtype(np.float32))
+    fastpath.sink_share_from_query_key(**arguments)
+    before = len(kernel.signatures)
+    for seen in (np.ones(11, bool), np.arange(11) != 3, np.ones((4, 5, 11), bool) & (np.arange(11) != 3)):
+        for visible in (seen, np.asfortranarray(seen), np.repeat(seen, 2, axis=-1)[..., ::2]):
+            visible.flags.writeable = False
+            fastpath.sink_share_from_query_key(**arguments, visible=visible)
+            fastpath.sink_share_from_query_key(**arguments | {"norm": None, "sink_mask": visible})
+    assert len(kernel.signatures) == before == 1
+
+
+def test_terms_that_overflow_are_refused_unless_nobody_sees_them():
+    arguments = given(5, 11, "float64")
+    for name, channel in (("query", 0), ("key", 1)):  # finite by chance: each infinite term meets a zero
+        arguments[name][..., :2] = 0
+        arguments[name][..., channel] = 1e300
+    with refused("query", "Divide them by a common factor"):
+        fastpath.sink_share_from_query_key(**arguments, scale=1e20)
+    hidden = given(5, 11, "float64")
+    hidden["query"][..., 0, :] = hidden["key"][..., 4:, :] = 1e200
+    visible = np.ones((5, 11), bool)
+    visible[0, 4:], visible[1:] = False, np.arange(11) < 4
+    for seen in (visible, visible[None], KeyRange(np.zeros(5, int), np.full(5, 4))):
+        agree_at_all = both(hidden, visible=seen, scale=1e-200)
+        np.testing.assert_allclose(*agree_at_all, rtol=0, atol=1e-12)
+
+
+def test_ranges_of_their_own_for_every_head():
+    arguments = given(5, 11)
+    start = np.arange(4)[:, None, None]
+    agree(arguments, visible=(np.arange(11) >= start) & (np.arange(11) < 11 - start), causal=True)
+    agree(arguments, visible=np.arange(11) >= np.array([2, 0])[:, None, None, None], window=3)
