@@ -38,7 +38,7 @@ def refuse_wrong_rows(argument: str, rows: NDArray[Any], visible: Any, odd: NDAr
         seen = _seen(visible, rows.shape, some)
         found = np.where(seen, found, 0)
         wrong = ~(np.isfinite(found) & (found >= 0))
-        if argument != "attention":
+        if argument == "weights":
             wrong &= ~(np.isnan(found) | ~seen).all(axis=-1, keepdims=True)
         if wrong.any():
             row, key = first_place(wrong)
@@ -48,12 +48,12 @@ def refuse_wrong_rows(argument: str, rows: NDArray[Any], visible: Any, odd: NDAr
             total[start : start + _AT_ONCE] = found.sum(axis=-1)
     if first is not None:
         reject_weight(argument, *first, count)
-    if argument == "attention":
+    if argument != "weights":
         off = np.where(total == 0, 0, np.abs(total - 1))
         slack = row_sum_slack(rows.dtype)
         if off.max(initial=0) > slack:
             worst = int(off.argmax())
-            reject_row_sum(total[worst], _index(places[worst]), int((off > slack).sum()))
+            reject_row_sum(total[worst], _index(places[worst]), int((off > slack).sum()), argument)
 
 
 def share_again(

@@ -17,7 +17,8 @@ from fastpath._kernels import COLUMNS, masked_kernel, ranged_kernel
 from fastpath._masks import frozen, read_sight, read_sinks, spread
 from fastpath._norms import scaled
 from fastpath._odd import refuse_wrong_rows, share_again
-from oracle._checks import ROW_SUM_SLACK, as_array, check_axes, check_norm, check_norms, reject_type
+from fastpath._rows import as_compiled
+from oracle._checks import ROW_SUM_SLACK, check_norm, check_norms
 from oracle._results import EntropySplit, RowMeasures
 
 __all__ = ["entropy_split", "norm_odds_ratio", "row_measures", "sink_share", "weight_share"]
@@ -36,7 +37,7 @@ def row_measures(
 
     Norms are taken two at a time, so a third one costs a second reading.
     """
-    rows = _compiled_rows("attention", attention)
+    rows = as_compiled("attention", attention)
     named = list(check_norms(norms, rows.shape, visible).items())
     passes = [named[place : place + 2] for place in range(0, len(named), 2)] or [[]]
     shares: dict[str, Array] = {}
@@ -58,7 +59,7 @@ def row_measures(
 
 def sink_share(attention: Any, sink_mask: Any, norm: Any = None, visible: Any = None) -> Array:
     """Twin of `oracle.sink_share`."""
-    rows = _compiled_rows("attention", attention)
+    rows = as_compiled("attention", attention)
     norms = [] if norm is None else [check_norm(norm, rows.shape, visible)]
     name = "share" if norm is None else "share_n"
     return _measure(rows, sink_mask, norms, visible, [name])[name]
@@ -66,19 +67,19 @@ def sink_share(attention: Any, sink_mask: Any, norm: Any = None, visible: Any = 
 
 def norm_odds_ratio(attention: Any, sink_mask: Any, norm: Any, visible: Any = None) -> Array:
     """Twin of `oracle.norm_odds_ratio`."""
-    rows = _compiled_rows("attention", attention)
+    rows = as_compiled("attention", attention)
     return _measure(rows, sink_mask, [check_norm(norm, rows.shape, visible)], visible, ["ratio_n"])["ratio_n"]
 
 
 def weight_share(weights: Any, sink_mask: Any, visible: Any = None) -> Array:
     """Twin of `oracle.weight_share`."""
-    rows = _compiled_rows("weights", weights)
+    rows = as_compiled("weights", weights)
     return _measure(rows, sink_mask, [], visible, ["share"], argument="weights")["share"]
 
 
 def entropy_split(rows: Any, sink_mask: Any, visible: Any = None) -> EntropySplit:
     """Twin of `oracle.entropy_split`."""
-    given = _compiled_rows("attention", rows)
+    given = as_compiled("attention", rows)
     found = _measure(given, sink_mask, [], visible, list(EntropySplit._fields))
     return EntropySplit(*(found[name] for name in EntropySplit._fields))
 
@@ -138,19 +139,6 @@ def _measure(
             share_again(rows, sink_mask, visible, odd, out[0])
     found = {name: out[names.index(name)] for name in asked}
     return found if len(asked) == len(names) else {name: column.copy() for name, column in found.items()}
-
-
-def _compiled_rows(argument: str, attention: Any) -> Array:
-    rows = as_array(argument, attention)
-    check_axes(argument, rows.shape)
-    if rows.dtype.itemsize > 8:
-        reject_type(
-            argument,
-            expected="float64 or narrower, the widths that are compiled",
-            found=f"{rows.dtype}",
-            todo="Use the oracle for longdouble, or round the rows to float64.",
-        )
-    return rows if rows.dtype.kind == "f" or rows.dtype.name == "bfloat16" else rows.astype(np.float64)
 
 
 def _at(norm: Array, places: NDArray[np.int64]) -> Array:

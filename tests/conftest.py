@@ -8,6 +8,9 @@ import pytest
 
 from oracle.loading import load_model
 from oracle.model import Model
+from validation.running import calm_threads
+
+calm_threads()  # many short loops on a busy machine: waiting threads that spin cost more than all the work
 
 
 @pytest.fixture(scope="session")

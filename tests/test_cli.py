@@ -28,6 +28,7 @@ COMMANDS = [
     "validate",
     "diff",
     "measure",
+    "audit",
     "prune",
     "bench",
     "models",
@@ -265,7 +266,7 @@ def test_text_that_is_no_unicode_is_one_line():
 
 
 def test_rows_are_measured_without_a_model(call, rows, monkeypatch):
-    monkeypatch.setattr(commands, "_load", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(commands, "load", lambda *_: pytest.fail("a model was loaded"))
     path = rows(tokens=["[CLS]", "a", "b", "[SEP]"])
     code, out, err = call("measure", "--attention", path, "--sink", "0")
     assert (code, err) == (0, "")

@@ -11,7 +11,7 @@ import pytest
 from oracle import InputError, Unavailable
 from validation import commands
 from validation.bench import QUICK, SECTIONS, WHOLE
-from validation.commands import Texts, choose_texts, exit_code, read_lengths
+from validation.command_parts import Texts, choose_texts, exit_code, load, read_lengths
 from validation.progress import silent
 from validation.report.document import Check, Column, Note, Table
 from validation.report.live import announce_compiling
@@ -44,7 +44,7 @@ def work(monkeypatch, minilm):
     module("validation.mutants", run_mutants=fake("mutants", check))
     module("validation.studies.norm_weighting", run=fake("study", lengths, Note("verdict", "collapsed")))
     module("validation.measuring", measure=fake("measure", table))
-    monkeypatch.setattr(commands, "_load", lambda name, progress: minilm)
+    monkeypatch.setattr(commands, "load", lambda name, progress: minilm)
     return calls
 
 
@@ -81,7 +81,7 @@ def test_validate_hands_the_choices_of_the_study_on(work):
 
 
 def test_the_T_of_a_document_is_that_of_the_texts_that_were_measured(minilm, monkeypatch):
-    monkeypatch.setattr(commands, "_load", lambda name, progress: minilm)
+    monkeypatch.setattr(commands, "load", lambda name, progress: minilm)
     texts = Texts("a test", ("", "two words", " ", "one"))
     choice = {"sink": "special", "weightings": "attention", "layers": "0", "truncate": False}
     choice |= {"engine": "oracle", "verify": None}
@@ -219,7 +219,7 @@ def test_removing_says_what_happened(monkeypatch, found, said):
 def test_a_load_without_a_terminal_leaves_its_line_to_the_loader(monkeypatch):
     seen = []
     monkeypatch.setattr("oracle.loading.load_model", lambda name, progress: seen.append((name, progress)))
-    commands._load("some", silent)
+    load("some", silent)
     assert seen == [("some", None)]
 
 

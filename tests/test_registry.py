@@ -10,8 +10,17 @@ import pytest
 
 import fastpath
 import oracle
-from oracle import EntropySplit, InputError, InputTypeError, KeyRange, RowMeasures
+from oracle import (
+    DistanceSums,
+    EntropySplit,
+    InputError,
+    InputTypeError,
+    KeyRange,
+    RowMeasures,
+    VerdictFlips,
+)
 from validation.cases import Case
+from validation.distance_bounds import distance_bound
 from validation.registry import (
     LAYERS,
     REASONS,
@@ -36,7 +45,7 @@ def frozen(value):
         return value.dtype, value.shape, value.tobytes()
     if isinstance(value, dict):
         return {name: frozen(part) for name, part in value.items()}
-    return tuple(map(frozen, value)) if isinstance(value, KeyRange) else value
+    return tuple(map(frozen, value)) if isinstance(value, (KeyRange, list)) else value
 
 
 @pytest.mark.parametrize(("name", "case"), GOOD, ids=named)
@@ -65,7 +74,9 @@ def test_both_refuse_in_the_same_words(name, case):
 def test_results_are_float64(name):
     for case in REGISTRY[name].cases():
         found = REGISTRY[name].implementation("oracle")(**case.arguments)
-        assert {array.dtype.name for array in parts_of(found, "share").values()} == {"float64"}
+        dtypes = {kind: array.dtype.name for (kind, _), array in parts_of(found, "share").items()}
+        assert dtypes.pop("count", "int64") == "int64"
+        assert set(dtypes.values()) == {"float64"}
 
 
 def test_the_registry_has_every_function_of_the_fast_path():
@@ -92,7 +103,9 @@ def test_longdouble_is_the_oracles_alone():
     rows = np.full((1, 3, 4), 0.25, np.longdouble)
     with pytest.raises(InputTypeError, match=r"longdouble|float128"):
         fastpath.sink_share_from_query_key(rows, rows, None, np.arange(3) == 0)
-    for name in sorted(set(REGISTRY) - {"sink_share_from_query_key"}):
+    with pytest.raises(InputTypeError, match=r"longdouble|float128"):
+        fastpath.verdict_flips(rows[0, :, :3], rows[0, :, :3])
+    for name in sorted(set(REGISTRY) - {"sink_share_from_query_key", "verdict_flips"}):
         norm = {"norm": np.ones(4)} if name == "norm_odds_ratio" else {}
         with pytest.raises(InputTypeError, match=r"longdouble|float128"):
             getattr(fastpath, name)(rows, np.arange(4) == 0, **norm)
@@ -118,6 +131,10 @@ def spoiled(result, change):
         return result._replace(shares={key: change(array) for key, array in result.shares.items()})
     if isinstance(result, EntropySplit):
         return EntropySplit(*map(change, result))
+    if isinstance(result, DistanceSums):
+        return result._replace(sums={pair: change(array) for pair, array in result.sums.items()})
+    if isinstance(result, VerdictFlips):
+        return result._replace(per_anchor=change(result.per_anchor))
     return change(result)
 
 
@@ -137,7 +154,9 @@ def test_a_wrong_result_is_noticed(name, change, words, monkeypatch):
     case = next(
         case
         for case in REGISTRY[name].cases()
-        if "one sink, float32" in case.name or ("causal, float32" in case.name and "query" in case.arguments)
+        if "one sink, float32" in case.name
+        or ("causal, float32" in case.name and "query" in case.arguments)
+        or case.name == "random, no groups, margin 0.0, float64"
     )
     right = getattr(oracle, name)
     monkeypatch.setattr(fastpath, name, lambda **given: spoiled(right(**given), change))
@@ -153,6 +172,39 @@ def test_a_part_that_one_side_lacks_is_noticed(monkeypatch):
     )
     compared = compare_layers(REGISTRY["row_measures"], case)
     assert not compared["share", "value_norm"].within
+
+
+def test_a_count_that_is_off_by_one_is_noticed(monkeypatch):
+    for name in ("distance_sums", "verdict_flips"):
+        right = getattr(oracle, name)
+
+        def wrong(right=right, **given):
+            found = right(**given)
+            if isinstance(found, VerdictFlips):
+                return found._replace(flipped=found.flipped + 1)
+            return found._replace(counts={pair: array + 1 for pair, array in found.counts.items()})
+
+        monkeypatch.setattr(fastpath, name, wrong)
+        compared = compare_layers(REGISTRY[name], good_case(name))
+        failed = {part for part, result in compared.items() if not result.within}
+        assert failed
+        assert {kind for kind, _ in failed} == {"count"}
+
+
+def test_bounds_of_distances_are_small_and_grow_with_rows_keys_and_logarithms():
+    rows = np.full((2, 5, 8), 0.125)
+    one = distance_bound("jsd", {"rows": rows}, summed=False)
+    five = distance_bound("jsd", {"rows": rows}, summed=True)
+    assert one[0] < 1e-13
+    assert one[1] < 1e-13
+    assert five[0] == pytest.approx(5 * one[0])
+    assert distance_bound("jsd", {"rows": rows.repeat(2, axis=-1) / 2}, summed=False)[0] > one[0]
+    assert distance_bound("root_jsd", {"rows": rows}, summed=False)[0] == pytest.approx(4 * one[0])
+    for metric in ("entropy", "aitchison"):
+        given = {"rows": rows, "zeros": "replace", "delta": 1e-30}
+        assert distance_bound(metric, given, False)[0] > 5 * distance_bound(metric, {"rows": rows}, False)[0]
+    scores = distance_bound("aitchison", {"rows": rows, "scores": 500 + rows}, False)
+    assert scores[0] > 5 * distance_bound("aitchison", {"rows": rows}, False)[0]
 
 
 def test_bounds_grow_with_length_logarithm_and_score_and_shrink_with_precision():

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from oracle import KeyRange
 
-__all__ = ["DTYPES", "SINKS", "Case", "bad_row_cases", "positions", "row_cases", "weight_cases"]
+__all__ = [
+    "DTYPES",
+    "SINKS",
+    "Case",
+    "bad_row_cases",
+    "positions",
+    "row_cases",
+    "texts_of",
+    "weight_cases",
+]
 
 Array = NDArray[Any]
 
@@ -23,6 +32,17 @@ class Case(NamedTuple):
 
     name: str
     arguments: Mapping[str, Any]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the first argument; of its first text, where it is a list of texts."""
+        return np.asarray(texts_of(self.arguments)[0]).dtype
+
+
+def texts_of(arguments: Mapping[str, Any]) -> list[Any]:
+    """The first argument of a call as a list of texts."""
+    first = next(iter(arguments.values()))
+    return list(first) if isinstance(first, (list, tuple)) else [first]
 
 
 def positions(n_keys: int, *places: int) -> NDArray[np.bool_]:

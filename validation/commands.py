@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from oracle._checks import InputError, Unavailable, reject
-from validation.progress import Progress, silent
-from validation.provenance import describe_model, describe_texts, file_sha256, machine, versions
+from validation.command_parts import (
+    DEFAULT_MODEL,
+    Texts,
+    choose_texts,
+    describe_rows,
+    document,
+    exit_code,
+    here,
+    inputs,
+    load,
+    progress_lines,
+    read_rows,
+    refuse_alone,
+    refuse_both,
+)
+from validation.progress import Progress
+from validation.provenance import versions
 from validation.report.document import Column, Document, Note, Part, Table
 from validation.wording import counted
 
@@ -29,41 +42,11 @@ __all__ = [
     "list_models",
     "measure",
     "measure_file",
-    "read_lengths",
-    "refuse_alone",
-    "refuse_before",
-    "refuse_both",
     "remove",
     "validate",
 ]
 
-DEFAULT_MODEL = "minilm-l6"
-
 Section = Callable[[], Sequence[Part]]
-
-
-class Texts(NamedTuple):
-    """The texts of a command and where they come from, in words."""
-
-    source: str
-    texts: Sequence[str]
-    notes: tuple[Note, ...] = ()
-
-
-def choose_texts(text: Sequence[str] | None, file: str | None, encoding: str = "utf-8") -> Texts:
-    """The texts that the caller wrote, those of a file (one a line), or the bundled sentences."""
-    from validation.texts import SENTENCES, read_texts
-
-    if text and file is not None:
-        refuse_both("--text", "--file")
-    if text:
-        return Texts("the command line", list(text))
-    if file is None:
-        return Texts("the bundled sentences", SENTENCES)
-    lines = read_texts(file, encoding)
-    blank = counted(lines.blank_lines, "blank line")
-    skipped = (Note("blank_lines", f"Skipped: {blank} of the file."),)
-    return Texts(PurePath(file).name, lines, skipped if lines.blank_lines else ())
 
 
 def validate(
@@ -83,7 +66,7 @@ def validate(
     from validation.mutants import run_mutants
     from validation.studies.norm_weighting import run
 
-    model = _load(model_name, progress)
+    model = load(model_name, progress)
     _refuse_without_content(model, texts.texts, truncate)
     sections: dict[str, Section] = {
         "The forward pass against PyTorch": lambda: validate_forward(
@@ -102,7 +85,7 @@ def validate(
         except Unavailable as error:
             parts.append(Note("not_run", f"NOT RUN: {error}"))
     stated = {**_stated("special", "all", layers), "punctuation": punctuation}
-    return _document("validate", model, texts, parts, truncate=truncate, **stated)
+    return document("validate", model, texts, parts, truncate=truncate, **stated)
 
 
 def diff(model_name: str, first: str, second: str, texts: Texts, progress: Progress) -> Document:
@@ -118,8 +101,8 @@ def diff(model_name: str, first: str, second: str, texts: Texts, progress: Progr
                 found=repr(name),
                 todo="Name two of these.",
             )
-    model = _load(model_name, progress)
-    return _document(
+    model = load(model_name, progress)
+    return document(
         "diff", model, texts, compare(model, first, second, texts.texts, progress), first=first, second=second
     )
 
@@ -130,7 +113,7 @@ def diff_layers(first: str, second: str, progress: Progress) -> Document:
     from validation.report.live import announce_compiling
 
     parts = diff_measures(first, second, progress, on_compile=announce_compiling)
-    return Document("diff", {"first": first, "second": second, **_here()}, parts)
+    return Document("diff", {"first": first, "second": second, **here()}, parts)
 
 
 def measure(
@@ -150,7 +133,7 @@ def measure(
     from validation.measuring import measure as report
     from validation.report.live import announce_compiling
 
-    model = _load(model_name, progress)
+    model = load(model_name, progress)
     parts = report(
         model,
         texts.texts,
@@ -165,7 +148,7 @@ def measure(
         progress=progress,
     )
     stated = {**_stated(sink, weightings, layers), "engine": engine}
-    return _document("measure", model, texts, parts, truncate=truncate, **stated)
+    return document("measure", model, texts, parts, truncate=truncate, **stated)
 
 
 def measure_file(
@@ -181,16 +164,11 @@ def measure_file(
     progress: Progress,
 ) -> Document:
     """Sink shares of attention rows that the caller has; no model and no other library is loaded."""
-    from validation.arrays_file import read_arrays
     from validation.choices import parse_weightings
     from validation.measuring import measure_arrays
     from validation.report.live import announce_compiling
 
-    try:
-        arrays = read_arrays(path, sink=sink, layout=layout)
-    except InputError as error:  # as somebody says it who has options and a file, not arguments
-        said = str(error).replace("layout=", "--layout ").replace("visible=", "the array `visible`")
-        raise InputError(" ".join(said.replace(" .", ".").split())) from None
+    arrays = read_rows(path, sink, layout)
     parts = measure_arrays(
         arrays,
         sink=sink,
@@ -204,12 +182,10 @@ def measure_file(
         progress=progress,
     )
     about = {
-        "attention": PurePath(path).name,
-        "attention_sha256": file_sha256(path),
-        "layout": arrays.layout,
+        **describe_rows(path, arrays),
         **_stated(sink, ", ".join(parse_weightings(weightings, ("attention", *arrays.norms))), layers),
         "engine": engine,
-        **_here(),
+        **here(),
     }
     return Document("measure", about, tuple(parts))
 
@@ -245,7 +221,7 @@ def bench(
     with benchmark.equal_threads():
         if readme is not None and (differ := benchmark.unequal(benchmark.thread_counts())):
             raise InputError(f"--readme: {differ}")
-        parts = benchmark.run_bench(lambda: _load(model_name, progress), sizes, sections, progress)
+        parts = benchmark.run_bench(lambda: load(model_name, progress), sizes, sections, progress)
         stamp = benchmark.machine()
     about = {
         **named,
@@ -290,15 +266,15 @@ def list_models() -> Document:
         title = "Dequantised copies of GGUF files in the cache, made at their first use"
         size, made_from = Column("megabytes", "MB on disk", ".0f"), Column("file", "made from")
         tables.append(Table("dequantised", title, (*columns[:2], size, made_from), copies))
-    return Document("models", _here(), tuple(tables))
+    return Document("models", here(), tuple(tables))
 
 
 def fetch(name: str, progress: Progress) -> Document:
     """Put a model into the cache, if it is not there."""
     from oracle.loading import fetch_model
 
-    path = fetch_model(name, progress=_lines(progress))
-    return Document("models fetch", _here(), (Note("fetched", f"{name} is in the cache: {path}"),))
+    path = fetch_model(name, progress=progress_lines(progress))
+    return Document("models fetch", here(), (Note("fetched", f"{name} is in the cache: {path}"),))
 
 
 def remove(name: str) -> Document:
@@ -306,73 +282,7 @@ def remove(name: str) -> Document:
     from oracle.loading import remove_model
 
     found = "removed from the cache" if remove_model(name) else "not in the cache: nothing to remove"
-    return Document("models remove", _here(), (Note("removed", f"{name}: {found}."),))
-
-
-def inputs(model_name: str, *paths: str | None) -> list[str | PurePath]:
-    """The files and the model directory that a command reads, which its output must not replace."""
-    from oracle.loading import bundled_models
-
-    try:
-        models = {model.name: model.path for model in bundled_models()}
-    except Unavailable:  # said where the model is needed
-        models = {}
-    return [models.get(model_name, os.path.expanduser(model_name)), *filter(None, paths)]
-
-
-def read_lengths(tokens: str) -> list[int]:
-    """Text lengths as they are written on the command line: "128,512"."""
-    try:
-        lengths = [int(part) for part in tokens.split(",")]
-    except ValueError:
-        lengths = []
-    if not lengths or min(lengths) < 1:
-        reject("--tokens", expected="positive numbers like 128,512", found=repr(tokens), todo="Write some.")
-    return lengths
-
-
-def refuse_both(first: str, second: str) -> NoReturn:
-    """Raise InputError about two options that exclude each other."""
-    reject(f"{first} and {second}", expected="one of the two", found="both", todo="Leave one out.")
-
-
-def refuse_alone(option: str, needed: str) -> NoReturn:
-    """Raise InputError about an option that means something only beside another one."""
-    reject(option, expected=f"{needed} beside it", found="none", todo=f"Add {needed}, or leave {option} out.")
-
-
-def refuse_before(option: str, command: str) -> NoReturn:
-    """Raise InputError about an option of a command that stands before the command's name."""
-    reject(
-        option, expected=f"it after `{command}`", found="it before", todo=f"Write: {command} ... {option}."
-    )
-
-
-def exit_code(document: Document) -> int:
-    """0: every check held; 1: one failed; 3: none failed, but something could not be run."""
-    if document.failed:
-        return 1
-    return 3 if document.not_run else 0
-
-
-def _document(
-    command: str,
-    model: Model,
-    texts: Texts,
-    parts: Iterable[Part],
-    *,
-    truncate: bool | None = None,
-    **stated: Any,
-) -> Document:
-    parts = tuple(parts)
-    about = {
-        **describe_model(model),
-        **describe_texts(*texts[:2]),
-        "T": _lengths(parts),
-    }
-    if truncate is not None:
-        about["truncate"] = truncate
-    return Document(command, {**about, **stated, **_here()}, (*texts.notes, *parts))
+    return Document("models remove", here(), (Note("removed", f"{name}: {found}."),))
 
 
 def _refuse_without_content(model: Model, texts: Sequence[str], truncate: bool) -> None:
@@ -394,23 +304,3 @@ def _refuse_without_content(model: Model, texts: Sequence[str], truncate: bool) 
 def _stated(sink: str, weightings: str, layers: str | None) -> dict[str, Any]:
     """The choices that every sink share depends on. Shares are of whole rows: the sink is kept."""
     return {"sink": sink, "convention": "keep", "weighting": weightings, "layers": layers or "all"}
-
-
-def _lengths(parts: Iterable[Part]) -> list[int]:
-    """T of every text that was measured, as the parts themselves say."""
-    return next((list(part.values) for part in parts if isinstance(part, Note) and part.key == "T"), [])
-
-
-def _here() -> dict[str, Any]:
-    return {"versions": versions(), "machine": machine()}
-
-
-def _load(name: str, progress: Progress) -> Model:
-    from oracle.loading import load_model
-
-    return load_model(name, progress=_lines(progress))
-
-
-def _lines(progress: Progress) -> Callable[[str], None] | None:
-    """What tells lines while a model is fetched; None (one line on standard error) without a terminal."""
-    return None if progress is silent else lambda line: progress(line, 0, 0)

@@ -58,8 +58,8 @@ def diff_measures(
     """Compare two layers over every case of the registry: a table by measure, part and dtype, and a Check.
 
     The oracle's answer is what is expected, whatever the order of the two. A bound is absolute, for an r
-    relative. A measure that a layer lacks or that raises is outside its bound. InputError for an unknown
-    layer, and for one that is to be compared with itself.
+    relative, for a distance the sum of both kinds. A measure that a layer lacks or that raises is outside its
+    bound. InputError for an unknown layer, and for one that is to be compared with itself.
     """
     if first == second:
         reject("layers", expected="two of them", found=f"{first} twice", todo="Compare oracle and fastpath.")
@@ -71,7 +71,7 @@ def diff_measures(
     for index, (name, measure) in enumerate(REGISTRY.items()):
         progress(f"{name}, {found} against {expected}", index, len(REGISTRY))
         for case in measure.cases():
-            dtype = str(next(iter(case.arguments.values())).dtype)
+            dtype = str(case.dtype)
             try:
                 compared = compare_layers(measure, case, expected, found)
             except Exception as error:  # missing or broken: both are what is looked for here
@@ -80,7 +80,7 @@ def diff_measures(
                 left.append(f"{name} ({case.name}): {type(error).__name__}: {error}")
                 continue
             for (kind, part), result in compared.items():
-                bound = sum(measure.bound(case, kind))  # one of the two numbers is zero
+                bound = sum(measure.bound(case, kind))
                 rows.setdefault((name, kind, dtype), _Row()).add(case.name, bound, result)
                 if not result.within:
                     left.append(f"{name} ({case.name}) {part or kind}: {result.message}")
@@ -104,6 +104,6 @@ def _cells(row: _Row) -> tuple[Any, ...]:
 
 
 def _notes() -> list[str]:
-    return ["the bound of a ratio is relative to it"] + [
-        f"bound of {name}: {why}" for name, why in REASONS.items()
-    ]
+    return [
+        "the bound of a ratio is relative to it, that of a distance the sum of an absolute and a relative one"
+    ] + [f"bound of {name}: {why}" for name, why in REASONS.items()]

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
+
 import oracle
 from oracle._checks import InputError, reject
 from oracle.inputs import read_tokens
 from oracle.model import Model
 from oracle.trace import Trace
+from validation.arrays_file import ReadArrays
 from validation.choices import ALL_WEIGHTINGS, parse_layers
 from validation.progress import Progress, silent
 from validation.report.document import Note
@@ -28,7 +32,9 @@ from validation.table import (
 from validation.verify import Verification
 from validation.wording import counted
 
-__all__ = ["Gathered", "gather", "refuse_no_rows", "text_notes"]
+__all__ = ["Gathered", "gather", "gather_arrays"]
+
+Array = NDArray[Any]
 
 _UNKNOWN = ("[UNK]", "<unk>")
 _LOUD = "WARNING: "  # how a note begins that must stand above the numbers
@@ -58,12 +64,14 @@ def gather(
     truncate: bool = False,
     progress: Progress = silent,
     each: Callable[[int, Trace], None] | None = None,
+    keep: Sequence[str] = (),
     measures: ModuleType = oracle,
     verification: Verification | None = None,
 ) -> Gathered:
     """Run every text and keep its rows, never its Trace; `each` is called with (text, trace) meanwhile.
 
-    `measures` is the layer that computes (see `tabulate`); `verification` draws from its rows.
+    `keep` names what `each` needs of a Trace beside rows and norms, such as "scores". `measures` is the
+    layer that computes (see `tabulate`); `verification` draws from its rows.
 
     Texts without a token of their own are skipped and counted. A text without the token of `sink`
     "token:TEXT" has no visible sink; that all texts lack it is refused. InputError names the text that it is
@@ -72,7 +80,7 @@ def gather(
     chosen = parse_layers(layers, model.config.n_layers)
     picked: dict[str, Any] = {"queries": queries, "min_content_keys": min_content_keys}
     pooled = HEAD_SUMMED in weightings
-    keep = ("attention", "value_norm", "transformed_norm") + (("transformed_gram",) if pooled else ())
+    kept = ("attention", *WEIGHTINGS[1:], *(("transformed_gram",) if pooled else ()), *keep)
     report, tables, summed, said = SinkReport(sink), [], [], []
     if model.config.causal and isinstance(sink, str) and sink == "special":
         report = SinkReport("first")  # as forward reads it
@@ -86,7 +94,7 @@ def gather(
                 skipped += 1
                 continue
             present = "none" if lacks_token(sink, read.tokens) else sink
-            trace = oracle.forward(model, text, sink=present, keep=keep, truncate=truncate)
+            trace = oracle.forward(model, text, sink=present, keep=kept, truncate=truncate)
             whole = len(read_tokens(model, text, False).ids) if truncate else len(read.ids)
         except InputError as error:
             _reraise(error, index, texts)
@@ -120,17 +128,60 @@ def gather(
     if not report.names and is_token(sink):
         refuse_token(sink, len(tables))
     loud, calm = _told(said, len(texts))
-    notes = text_notes(len(texts), skipped=skipped, bare=bare, said=calm)
+    notes = _text_notes(len(texts), skipped=skipped, bare=bare, said=calm)
     if unknown:
         notes = (*notes, Note("unknown", f"Tokens that the vocabulary lacks ([UNK]): {unknown:,}."))
     warnings = (*((_cut_note(cut),) if cut else ()), *(Note("warning", note) for note in loud))
     table = join_tables(tables)
-    refuse_no_rows(table, report, min_content_keys)
+    _refuse_no_rows(table, report, min_content_keys)
     joined = join_tables(summed) if pooled else None
     return Gathered(table, joined, report, notes, min_content_keys, warnings)
 
 
-def refuse_no_rows(table: RowTable, sinks: SinkReport, min_content_keys: int) -> None:
+def gather_arrays(
+    arrays: ReadArrays,
+    *,
+    sink: Any = "special",
+    layers: Sequence[int] | None = None,
+    queries: str = "content",
+    min_content_keys: int = MIN_CONTENT_KEYS,
+    progress: Progress = silent,
+    each: Callable[[int, Array, NDArray[np.bool_], NDArray[np.bool_]], None] | None = None,
+    measures: ModuleType = oracle,
+    verification: Verification | None = None,
+) -> Gathered:
+    """The rows of every text of arrays that were read, as `gather` does it with those of a model.
+
+    `each` is called with (text, attention, sink_mask, visible), the rows being (layer, head, query, key).
+    """
+    rows = arrays.rows.attention  # (batch, layer, head, query, key)
+    chosen = parse_layers(layers, rows.shape[1])
+    report, tables = SinkReport(sink), []
+    for text in range(len(rows)):
+        progress("texts", text, len(rows))
+        visible, sinks = arrays.rows.visible[text], arrays.sinks[text]
+        norms = {name: norm[text] for name, norm in arrays.norms.items()}
+        where: dict[str, Any] = {"text": text, "layers": chosen}
+        picked: dict[str, Any] = {"queries": queries, "min_content_keys": min_content_keys}
+        tables.append(tabulate(rows[text], sinks, visible, norms, measures=measures, **where, **picked))
+        if verification is not None:
+            verification.add(tables[-1], rows[text], sinks, visible, norms)
+        report.add(rows[text], norms.get("value_norm"), sinks, visible, tokens=arrays.tokens[text], **where)
+        if each is not None:
+            each(text, rows[text], sinks, visible)
+    progress("texts", len(rows), len(rows))
+    bare = sum(
+        not (seen.any(axis=0) & ~sinks).any()
+        for seen, sinks in zip(arrays.rows.visible, arrays.sinks, strict=True)
+    )
+    notes = (*(Note("arrays", note) for note in arrays.notes), *_text_notes(len(rows), bare=bare))
+    table = join_tables(tables)
+    _refuse_no_rows(table, report, min_content_keys)
+    warnings = tuple(Note("warning", note) for note in arrays.warnings)
+    return Gathered(table, None, report, notes, min_content_keys, warnings)
+
+
+def _refuse_no_rows(table: RowTable, sinks: SinkReport, min_content_keys: int) -> None:
     """Raise InputError where every row is one of a causal text that sees too few content keys."""
     if not len(table) and table.left_out:
         reject(
@@ -141,7 +192,7 @@ def refuse_no_rows(table: RowTable, sinks: SinkReport, min_content_keys: int) ->
         )
 
 
-def text_notes(total: int, *, skipped: int = 0, bare: int = 0, said: Sequence[str] = ()) -> tuple[Note, ...]:
+def _text_notes(total: int, *, skipped: int = 0, bare: int = 0, said: Sequence[str] = ()) -> tuple[Note, ...]:
     """How many texts were measured, skipped or without content, and what was said about single ones."""
     notes = [Note("texts", f"Texts: {total - skipped} measured, {skipped} without tokens skipped.")]
     if bare:

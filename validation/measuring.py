@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from oracle._checks import reject
 from oracle.model import Model
 from validation.arrays_file import ReadArrays, read_arrays
 from validation.choices import parse_layers, parse_weightings
 from validation.engines import load_engine
-from validation.gathering import Gathered, gather, refuse_no_rows, text_notes
+from validation.gathering import Gathered, gather, gather_arrays
 from validation.headline import head_table, headline_tables, row_notes
 from validation.progress import Progress, silent
-from validation.report.document import Note, Part
-from validation.sink_report import SinkReport
-from validation.table import MIN_CONTENT_KEYS, join_tables, tabulate
-from validation.verify import Verification
+from validation.report.document import Part
+from validation.table import MIN_CONTENT_KEYS
+from validation.verify import Verification, check_draw
 
 __all__ = ["measure", "measure_arrays"]
 
@@ -90,43 +88,22 @@ def measure_arrays(
     measures = load_engine(engine, on_compile)
     verification = _verification(engine, verify, verify_seed)
     arrays = source if isinstance(source, ReadArrays) else read_arrays(source, sink=sink, layout=layout)
-    rows = arrays.rows.attention  # (batch, layer, head, query, key)
     names = parse_weightings(weightings, ("attention", *arrays.norms))
-    chosen = parse_layers(layers, rows.shape[1])
-    report, tables = SinkReport(sink), []
-    for text in range(len(rows)):
-        progress("texts", text, len(rows))
-        visible, sinks = arrays.rows.visible[text], arrays.sinks[text]
-        norms = {name: norm[text] for name, norm in arrays.norms.items()}
-        where: dict[str, Any] = {"text": text, "layers": chosen}
-        picked: dict[str, Any] = {"queries": queries, "min_content_keys": min_content_keys}
-        tables.append(tabulate(rows[text], sinks, visible, norms, measures=measures, **where, **picked))
-        if verification is not None:
-            verification.add(tables[-1], rows[text], sinks, visible, norms)
-        report.add(rows[text], norms.get("value_norm"), sinks, visible, tokens=arrays.tokens[text], **where)
-    progress("texts", len(rows), len(rows))
-    bare = sum(
-        not (seen.any(axis=0) & ~sinks).any()
-        for seen, sinks in zip(arrays.rows.visible, arrays.sinks, strict=True)
+    found = gather_arrays(
+        arrays,
+        sink=sink,
+        layers=parse_layers(layers, arrays.rows.attention.shape[1]),
+        queries=queries,
+        min_content_keys=min_content_keys,
+        progress=progress,
+        measures=measures,
+        verification=verification,
     )
-    notes = (*(Note("arrays", note) for note in arrays.notes), *text_notes(len(rows), bare=bare))
-    table = join_tables(tables)
-    refuse_no_rows(table, report, min_content_keys)
-    warnings = tuple(Note("warning", note) for note in arrays.warnings)
-    found = Gathered(table, None, report, notes, min_content_keys, warnings)
     return _report(found, names, queries, verification)
 
 
 def _verification(engine: str, rows: int | None, seed: int | None) -> Verification | None:
-    if rows is not None and engine == "oracle":
-        reject(
-            "verify",
-            expected="the engine fastpath",
-            found="the oracle, which would only be compared with itself",
-            todo="Leave out verify, or choose the engine fastpath.",
-        )
-    if rows is None and seed is not None:
-        reject("verify_seed", expected="verify beside it", found="none", todo="Say how many rows to draw.")
+    check_draw(engine, rows, seed)
     return None if rows is None else Verification(rows, seed)
 
 

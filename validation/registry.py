@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle import EntropySplit, RowMeasures
+from oracle import DistanceSums, EntropySplit, RowMeasures, VerdictFlips
+from validation import distance_cases
 from validation.cases import Case, bad_row_cases, row_cases, weight_cases
 from validation.compare import Comparison, compare
+from validation.distance_bounds import distance_bound
 from validation.query_key_cases import bad_query_key_cases, query_key_cases
 
 __all__ = [
@@ -45,6 +47,11 @@ REASONS: Mapping[str, str] = {
     "16 more for products and quotients: (4 n + 16) eps; in an entropy times the largest |ln weight|",
     "query and key": "an error d of every score changes a share by d at most; d is 2 eps times the largest "
     "|score|, for the product and for what the exponential is taken of; and the bound of rows beside it",
+    "distances": "both layers compute in float64 whatever comes in and close a row of n keys by sums of "
+    "their own, which moves its weights by e = (4 n + 16) eps: a distance by 2 e, a root of one by 8 e, "
+    "an entropy difference by 2 e times the largest |ln weight| L, a squared Aitchison distance d² by "
+    "e L sqrt(n + 1) (1 + d²); and (40 + 12 L) eps of itself for the formula, one more for each row summed",
+    "verdicts": "counts of triples: the same comparisons of the same numbers, so equal",
 }
 """Why the bounds of `bound_for` are what they are.
 
@@ -84,7 +91,7 @@ class Measure:
     """A measure of both layers."""
 
     name: str
-    kind: str  # "share" or "ratio" for a bare array; parts of a named tuple have their own
+    kind: str  # "share", "ratio" or "distance" for a bare array; parts of a named tuple have their own
     cases: Callable[[], Iterator[Case]]
     refused: Callable[[], Iterator[Case]]
     reason: str
@@ -99,6 +106,11 @@ class Measure:
     def bound(self, case: Case, kind: str) -> Bound:
         """The bound of the parts of this kind for one case."""
         given = case.arguments
+        if self.reason == "verdicts" or kind == "count":
+            return Bound(0.0)
+        if self.reason == "distances":
+            metric = given.get("metric", "jsd") if kind == "distance" else kind
+            return Bound(*distance_bound(metric, given, summed=self.name != "head_distances"))
         first = next(iter(given.values()))
         if "query" not in given:
             return bound_for(kind, first.dtype, first.shape[-1], _largest_logarithm(given))
@@ -124,13 +136,21 @@ def largest_score(query: Array, key: Array, scale: float | None = None) -> float
 
 
 def parts_of(result: Any, kind: str) -> dict[tuple[str, str], Array]:
-    """The arrays of a result by (kind, name): "share", "ratio" or "entropy", and the name within it."""
+    """The arrays of a result by (kind, name): "share", "ratio", "entropy" or a metric, and the name in it."""
     if isinstance(result, EntropySplit):
         return {("entropy", name): array for name, array in result._asdict().items()}
     if isinstance(result, RowMeasures):
         parts = {("share", name): array for name, array in result.shares.items()}
         parts |= {("ratio", name): array for name, array in result.ratios.items()}
         return parts | ({} if result.entropy is None else parts_of(result.entropy, kind))
+    if isinstance(result, DistanceSums):
+        parts = {pair: array for pair, array in result.sums.items()}
+        return parts | {("count", " ".join(pair)): array for pair, array in result.counts.items()}
+    if isinstance(result, VerdictFlips):
+        return {
+            ("count" if isinstance(value, int) else "verdict", name): np.asarray(value)
+            for name, value in result._asdict().items()
+        }
     return {(kind, ""): result}
 
 
@@ -216,11 +236,32 @@ REGISTRY: Mapping[str, Measure] = {
     measure.name: measure
     for measure in (
         Measure(
+            "clark2019_distances",
+            "distance",
+            distance_cases.clark_cases,
+            distance_cases.bad_clark_cases,
+            "distances",
+        ),
+        Measure(
+            "distance_sums",
+            "distance",
+            distance_cases.distance_cases,
+            distance_cases.bad_distance_cases,
+            "distances",
+        ),
+        Measure(
             "entropy_split",
             "entropy",
             partial(_without_norm, row_cases, "rows"),
             partial(_without_norm, bad_row_cases, "rows"),
             "rows",
+        ),
+        Measure(
+            "head_distances",
+            "distance",
+            distance_cases.head_cases,
+            distance_cases.bad_head_cases,
+            "distances",
         ),
         Measure(
             "norm_odds_ratio",
@@ -238,6 +279,13 @@ REGISTRY: Mapping[str, Measure] = {
         ),
         Measure("sink_share", "share", partial(_with_and_without_norm, row_cases), bad_row_cases, "rows"),
         Measure("sink_share_from_query_key", "share", query_key_cases, bad_query_key_cases, "query and key"),
+        Measure(
+            "verdict_flips",
+            "verdict",
+            distance_cases.verdict_cases,
+            distance_cases.bad_verdict_cases,
+            "verdicts",
+        ),
         Measure("weight_share", "share", weight_cases, partial(bad_row_cases, "weights"), "rows"),
     )
 }

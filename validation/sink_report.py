@@ -95,7 +95,7 @@ class SinkReport:
 
     def parts(self) -> tuple[Part, ...]:
         """The value-norm ratios by sink key and layer, and the undeclared sinks."""
-        return (*self.ratio_tables(), self._undeclared())
+        return (*self.ratio_tables(), self.undeclared_part())
 
     def note(self) -> Note:
         """The sink set in words and, where known, token ids."""
@@ -139,15 +139,8 @@ class SinkReport:
         together = np.concatenate(values) if values else np.empty(0)
         return together[~np.isnan(together)]
 
-    def _ratio_row(self, label: str, layer: int | None) -> tuple[Any, ...]:
-        values = [r for name, at, r in self.ratios if name == label and layer in (None, at)]
-        known = np.concatenate(values) if values else np.empty(0)
-        known = known[~np.isnan(known)]
-        below, nan = int((known < 1).sum()), float("nan")
-        median, part = (float(np.median(known)), below / len(known)) if len(known) else (nan, nan)
-        return ("all" if layer is None else layer, label, len(known), median, below, part)
-
-    def _undeclared(self) -> Part:
+    def undeclared_part(self) -> Part:
+        """The keys that act like a sink and are none by choice; a Note where there is none or no test."""
         need = f"at least {UNDECLARED_ROWS} later rows"
         if not self.testable:
             return Note("undeclared", f"Undeclared sinks: not tested, no text has a key with {need}.")
@@ -168,6 +161,14 @@ class SinkReport:
         notes = (f"the heaviest {min(_SHOWN, len(heaviest))} of {len(heaviest)}; text 1 is the first text",)
         rows = tuple((text + 1, *rest) for text, *rest in heaviest[:_SHOWN])
         return Table("undeclared_sinks", title, columns, rows, notes)
+
+    def _ratio_row(self, label: str, layer: int | None) -> tuple[Any, ...]:
+        values = [r for name, at, r in self.ratios if name == label and layer in (None, at)]
+        known = np.concatenate(values) if values else np.empty(0)
+        known = known[~np.isnan(known)]
+        below, nan = int((known < 1).sum()), float("nan")
+        median, part = (float(np.median(known)), below / len(known)) if len(known) else (nan, nan)
+        return ("all" if layer is None else layer, label, len(known), median, below, part)
 
     def _label(self, key: int, tokens: Sequence[str]) -> str:
         """Tokens that are sinks by what they are go by their spelling, the others by their place."""

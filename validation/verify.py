@@ -16,7 +16,7 @@ from validation.registry import bound_for, parts_of
 from validation.report.document import Check, Note
 from validation.table import RowTable, visible_in
 
-__all__ = ["Verification", "verify"]
+__all__ = ["Verification", "check_draw", "verify"]
 
 Array = NDArray[Any]
 
@@ -30,6 +30,19 @@ class _Drawn(NamedTuple):
     used: float  # the deviation over its bound
     within: bool
     message: str
+
+
+def check_draw(engine: str, count: int | None, seed: int | None) -> None:
+    """Refuse a verification of the oracle by itself, and a seed of a draw that nobody asked for."""
+    if count is not None and engine == "oracle":
+        reject(
+            "verify",
+            expected="the engine fastpath",
+            found="the oracle, which would only be compared with itself",
+            todo="Leave out verify, or choose the engine fastpath.",
+        )
+    if count is None and seed is not None:
+        reject("verify_seed", expected="verify beside it", found="none", todo="Say how many to draw.")
 
 
 @dataclass

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+UNSET = ("NUMBA_BOUNDSCHECK", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 
@@ -43,7 +44,7 @@ def tree(tmp_path):
 
 
 def environment(tree, **changes):
-    kept = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    kept = {k: v for k, v in os.environ.items() if k not in UNSET}
     return kept | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", **changes}
 
 

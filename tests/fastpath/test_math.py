@@ -8,12 +8,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import mpmath
 import numba
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fastpath import _math
+from fastpath import _jensen, _math
 from fastpath._jit import compiled_parallel
 
 Array = NDArray[Any]
@@ -22,6 +23,7 @@ BLOCK = 1 << 20
 STRIDE = 4099 if not numba.config.DISABLE_JIT else 1_000_003  # a prime, so that every exponent is met
 SMALLEST = np.finfo(np.float32).smallest_normal
 LARGEST = np.finfo(np.float32).max
+SMALLEST64 = np.finfo(np.float64).smallest_normal
 BOUND = 1.0 if not numba.config.DISABLE_JIT else 1.1  # without fused products, as the module says
 
 
@@ -53,6 +55,12 @@ def tanh32_all(x: Array, out: Array) -> None:
 def exp64_all(x: Array, out: Array) -> None:
     for i in numba.prange(x.shape[0]):
         out[i] = _math.exp64(x[i])
+
+
+@compiled_parallel
+def log64_all(x: Array, out: Array) -> None:
+    for i in numba.prange(x.shape[0]):
+        out[i] = _math.log64(x[i])
 
 
 def run(function: Callable[[Array, Array], None], x: Array) -> Array:
@@ -225,6 +233,46 @@ def test_exp64_against_longdouble() -> None:
     )
 
 
+def dense_sample_of_float64(count: int) -> Array:
+    """Positive numbers of every size, close to one, between the roots of two, and subnormal ones."""
+    rng = np.random.default_rng(4)
+    return np.concatenate(
+        [
+            np.exp2(rng.uniform(-1022, 1024, count)),
+            rng.uniform(0.5, 2, count),
+            rng.uniform(1.4, 1.42, count),
+            1 + rng.normal(size=count) * 1e-3,
+            1 + rng.normal(size=count) * 1e-9,
+            rng.integers(1, 1 << 52, count).view(np.float64),
+            np.array([5e-324, SMALLEST64, np.nextafter(SMALLEST64, 0), np.finfo(np.float64).max]),
+            np.nextafter([1.0, 1.0, 2**0.5, 2**-0.5], [0, 2, 0, 1]),
+        ]
+    )
+
+
+def test_log64_against_longdouble_on_a_dense_sample() -> None:
+    x = dense_sample_of_float64(100_000 if not numba.config.DISABLE_JIT else 1_000)
+    exact = np.log(x.astype(np.longdouble))
+    error = np.abs(run(log64_all, x) - exact) / np.spacing(np.abs(exact).astype(np.float64))
+    assert 0.5 < error.max() <= BOUND
+
+
+def test_log64_against_50_digits() -> None:
+    x = dense_sample_of_float64(150)
+    found = run(log64_all, x)
+    with mpmath.workdps(50):
+        for value, logarithm in zip(x.tolist(), found.tolist(), strict=True):
+            exact = mpmath.log(mpmath.mpf(value))
+            assert abs(mpmath.mpf(logarithm) - exact) <= BOUND * np.spacing(abs(float(exact))), value
+
+
+def test_log64_of_what_has_no_log() -> None:
+    odd = np.array([0, -0.0, -1, -np.inf, np.inf, np.nan, -5e-324, 1])
+    np.testing.assert_array_equal(
+        run(log64_all, odd), np.array([-np.inf, -np.inf, np.nan, np.nan, np.inf, np.nan, np.nan, 0])
+    )
+
+
 def generator() -> ModuleType:
     path = Path(__file__).parents[1] / "generate_exp_log_coefficients.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -242,6 +290,10 @@ def test_coefficients_come_from_the_generator() -> None:
         (made.exp64, _math._EXP64, 2**-56),
         (made.log32, _math._LOG32, 2**-29),
         (made.tanh32, _math._TANH32, 2**-28),
+        (made.log64, _math._LOG64, 2**-58),
+        (made.artanh_centred, _jensen._CENTRED, 2**-53),
+        (made.artanh_whole, _jensen._WHOLE, 2**-53),
+        (made.jensen_near, _jensen._NEAR, 2**-50),
     ):
         coefficients, error = fit()
         np.testing.assert_array_equal(written, coefficients)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from oracle import InputError
-from validation.report import as_json
+from validation.report import files
 from validation.report.as_json import as_data, check_target, dumps, write
 from validation.report.document import Check, Column, Document, Note, Table
 
@@ -149,7 +149,7 @@ def test_impossible_places_are_refused_before_and_at_writing(tmp_path, monkeypat
 
 
 def test_a_place_without_permission_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(as_json.os, "access", lambda *_: False)
+    monkeypatch.setattr(files.os, "access", lambda *_: False)
     with pytest.raises(InputError, match="no permission to write there"):
         check_target(str(tmp_path / "out.json"))
 
@@ -161,7 +161,7 @@ def test_a_failure_in_the_middle_keeps_the_old_file_and_leaves_no_other(tmp_path
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(as_json.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(InputError, match="No space left on device"):
         write(DOCUMENT, str(target))
     assert target.read_text() == "old"

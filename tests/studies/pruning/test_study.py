@@ -166,7 +166,7 @@ def test_an_interrupted_run_says_what_is_kept(
         return whole(*given)
 
     monkeypatch.setattr(evaluating, "logits_without_heads", interrupted)
-    monkeypatch.setattr(command, "load_model", lambda name, progress: tiny_llama())
+    monkeypatch.setattr(command, "load", lambda name, progress: tiny_llama())
     out = tmp_path / "ledger.jsonl"
     assert main(["prune", "--draws", "2", "--out", str(out)]) == 130
     assert out.read_bytes().count(b"\n") == 5
@@ -177,7 +177,7 @@ def test_an_interrupted_run_says_what_is_kept(
 
 def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setenv("SINKSCOPE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(command, "load_model", lambda name, progress: replace(tiny_llama(), name=name))
+    monkeypatch.setattr(command, "load", lambda name, progress: replace(tiny_llama(), name=name))
     written = tmp_path / "found.json"
     assert (
         main(["prune", "--model", "a/tiny", "--draws", "1", "--budget", "0.1", "--json", str(written)]) == 0
@@ -214,7 +214,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
 )
 def test_wrong_calls(arguments: list[str], words: str, tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     if "--model" not in arguments:
-        monkeypatch.setattr(command, "load_model", lambda name, progress: tiny_llama())
+        monkeypatch.setattr(command, "load", lambda name, progress: tiny_llama())
     given = [part.replace("{here}", str(tmp_path)) for part in arguments]
     assert main(["prune", *given]) == 2
     shown = capsys.readouterr()

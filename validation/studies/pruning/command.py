@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oracle.loading import load_model
-from validation.progress import Interrupted, Progress, silent
-from validation.provenance import describe_model, describe_texts, machine, versions
-from validation.report.document import Document, Note
+from validation.command_parts import Texts, document, load
+from validation.progress import Interrupted, Progress
+from validation.report.document import Document
 from validation.report.live import announce_compiling
 from validation.studies.pruning.passages import load_passages
 from validation.studies.pruning.study import run
@@ -18,8 +17,11 @@ __all__ = ["prune"]
 def prune(
     model_name: str, *, budgets: Sequence[float], draws: int, seed: int, out: str | None, progress: Progress
 ) -> Document:
-    """The pruning study on a model, with where it comes from."""
-    model = load_model(model_name, progress=None if progress is silent else lambda line: progress(line, 0, 0))
+    """The pruning study on a model, with where it comes from.
+
+    Stopped from the keyboard after some forward passes were kept, it raises Interrupted, which says how many.
+    """
+    model = load(model_name, progress)
     try:
         parts = run(
             model,
@@ -35,19 +37,16 @@ def prune(
             raise Interrupted(str(stop)) from None
         raise
     passages = load_passages()
-    texts = (passages.statistics, *passages.evaluation)
-    T = [part.values for part in parts if isinstance(part, Note) and part.key == "T"]
-    about = {
-        **describe_model(model),
-        **describe_texts("the bundled prose, cut to T tokens", texts),
-        "T": list(T[0]),
-        "sink": "first",
-        "queries": "content",
-        "weighting": "attention, value_norm",
-        "budgets": list(budgets),
-        "draws": draws,
-        "seed": seed,
-        "versions": versions(),
-        "machine": machine(),
-    }
-    return Document("prune", about, parts)
+    texts = Texts("the bundled prose, cut to T tokens", (passages.statistics, *passages.evaluation))
+    return document(
+        "prune",
+        model,
+        texts,
+        parts,
+        sink="first",
+        queries="content",
+        weighting="attention, value_norm",
+        budgets=list(budgets),
+        draws=draws,
+        seed=seed,
+    )

@@ -7,25 +7,22 @@ from typing import Annotated
 
 import typer
 
-from validation.cli_options import Json
+from validation.cli.app import app, examples
+from validation.cli.options import Json, Model
 from validation.running import calm_threads, run
 
-__all__ = ["EXAMPLES", "prune"]
+__all__: list[str] = []
 
-EXAMPLES = (
-    "sinkscope prune",
-    "sinkscope prune --budget 0.1 --draws 3 --json pruning.json",
-    "sinkscope prune --model path/to/llama --out pruning.jsonl",
+
+@app.command(
+    epilog=examples(
+        "sinkscope prune",
+        "sinkscope prune --budget 0.1 --draws 3 --json pruning.json",
+        "sinkscope prune --model path/to/llama --out pruning.jsonl",
+    )
 )
-
-
 def prune(
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model", metavar="NAME|PATH", help="A bundled name, a directory, a GGUF file or a hub id."
-        ),
-    ] = "smollm2-135m",
+    model: Model = "smollm2-135m",
     budget: Annotated[
         str, typer.Option("--budget", metavar="SHARES", help="How many of the heads to cut.")
     ] = "0.05,0.1,0.2",
@@ -46,8 +43,8 @@ def prune(
     """Cut heads by their sink share or entropy, and see what it costs.
 
     Perplexities of a causal model on two texts, heads being chosen on a third; beside each choice random
-    heads, and random heads of the same layers. Half an hour for the default model; a run that was stopped
-    goes on where it was.
+    heads, and random heads of the same layers. Under half an hour for the default model on two cores; a run
+    that was stopped goes on where it was.
     """
     from oracle._checks import reject
     from validation import commands

@@ -12,11 +12,14 @@ __all__ = [
     "File",
     "Json",
     "Layers",
+    "Layout",
     "MaybeEncoding",
     "MaybeModel",
     "Model",
     "Rows",
+    "Sink",
     "Text",
+    "Truncate",
     "Verify",
     "VerifySeed",
 ]
@@ -64,6 +67,24 @@ Layers = Annotated[
 ]
 Engine = Annotated[
     str, typer.Option("--engine", metavar="NAME", help="What measures the rows: fastpath or oracle.")
+]
+Sink = Annotated[
+    str,
+    typer.Option(
+        "--sink", metavar="SINK", help="special, first, none, key positions like 0,7, or token:TEXT."
+    ),
+]
+Layout = Annotated[
+    str | None,
+    typer.Option(
+        "--layout",
+        metavar="AXES",
+        help="What the axes of 'attention' are, like 'batch head query key'.  [default: 'layer head "
+        "query key'; of 5 axes 'layer batch head query key'; of 3 'head query key']",
+    ),
+]
+Truncate = Annotated[
+    bool, typer.Option("--truncate", help="Cut texts that are longer than the model's positions.")
 ]
 Verify = Annotated[
     int | None,

@@ -1,0 +1,142 @@
+"""Where it does not matter whether the sink is kept: a map over metrics and layers, and a sentence each."""
+
+from __future__ import annotations
+
+import math
+
+from oracle.distances import CONVENTIONS
+from validation.audit.context import Context
+from validation.audit.flips import ALL, WITHIN, Analysis, Scope
+from validation.audit.metric_names import metric_name
+from validation.audit.rule import CANNOT_SAY, DEPENDS, MIN_TRIPLES, SAFE, SINK_ALONE
+from validation.audit.tables import Missing
+from validation.headline import layer_words
+from validation.report.document import Column, Note, Table
+from validation.wording import percent
+
+__all__ = ["closing_notes", "safety_tables"]
+
+_SIGNS = {SAFE: "≤", DEPENDS: ">", CANNOT_SAY: "?"}
+
+
+def safety_tables(analysis: Analysis, context: str) -> tuple[Table, ...]:
+    """The map for the eye, and the same with every number for JSON."""
+    layers = sorted(set(analysis.distances.layers.tolist()))
+    scopes: list[Scope] = [ALL, WITHIN, *layers]
+    columns = (Column("layer", "layer"), *(Column(name, metric_name(name)) for name in analysis.flips))
+    rows = tuple(
+        (
+            {ALL: "all", WITHIN: "within"}.get(str(scope), str(scope)),
+            *(_cell(analysis, metric, scope) for metric in analysis.flips),
+        )
+        for scope in scopes
+    )
+    intro = (
+        "each cell: flips between keep and drop, then the upper end of the floors, in per cent; "
+        "≤ safe, > depends, ? cannot say, 'sink' heads differ in their sink alone; the rule stands above. "
+        "all: every triple; within: the triples of all layers by themselves; then each layer's",
+    )
+    title = "Where keep and drop give the same verdicts, by metric and layer"
+    shown = Table("safety_map", title, columns, rows, (context,), intro)
+    return shown, _listed(analysis, scopes)
+
+
+def closing_notes(analysis: Analysis, context: Context, subject: str, missing: Missing) -> tuple[Note, ...]:
+    """A sentence for each metric that can stand in a paper; `subject` names the model or the file."""
+    notes = [Note("closing", _sentence(analysis, metric, context, subject)) for metric in analysis.flips]
+    notes += [
+        Note("closing", f"{metric_name(metric)}: not computed, so nothing is said of it ({why}).")
+        for metric, why in missing.items()
+    ]
+    return tuple(notes)
+
+
+def _top(analysis: Analysis, metric: str, scope: Scope) -> float:
+    """The upper end of the floors of both conventions; NaN without a floor."""
+    highs = [analysis.floors[metric, convention][scope].high for convention in CONVENTIONS]
+    return max(highs) if not any(high != high for high in highs) else float("nan")
+
+
+def _cell(analysis: Analysis, metric: str, scope: Scope) -> str:
+    verdict = analysis.verdict(metric, scope)
+    if verdict == SINK_ALONE:
+        return "sink"
+    rate, top = analysis.flips[metric][scope].rate, _top(analysis, metric, scope)
+    flips, floor = (_short(value) for value in (rate, top))
+    return f"{flips}{_SIGNS[verdict]}{floor}"
+
+
+def _short(share: float) -> str:
+    """A share in per cent, as short as it can be read."""
+    return "–" if math.isnan(share) else f"{100 * share:.{0 if share >= 0.0995 else 1}f}"
+
+
+def _listed(analysis: Analysis, scopes: list[Scope]) -> Table:
+    columns = (
+        Column("metric", "metric"),
+        Column("scope", "triples"),
+        Column("verdict", "verdict"),
+        Column("flips", "flips", ".1%"),
+        Column("floor_keep", "floor keep", ".1%"),
+        Column("floor_keep_high", "to", ".1%"),
+        Column("floor_drop", "floor drop", ".1%"),
+        Column("floor_drop_high", "to", ".1%"),
+        Column("triples", "triples", ",d"),
+        Column("tied", "tied", ",d"),
+        Column("undefined", "undefined", ",d"),
+    )
+    rows = []
+    for metric, scoped in analysis.flips.items():
+        for scope in scopes:
+            found, floors = scoped[scope], [analysis.floors[metric, c][scope] for c in CONVENTIONS]
+            ends = [end for floor in floors for end in (floor.median, floor.high)]
+            counts = (found.triples, found.tied, found.undefined)
+            place = f"layer {scope}" if isinstance(scope, int) else scope
+            rows.append((metric, place, analysis.verdict(metric, scope), found.rate, *ends, *counts))
+    title = "Keep against drop by metric and layer"
+    return Table("safety", title, columns, tuple(rows), shown=False)
+
+
+def _sentence(analysis: Analysis, metric: str, context: Context, subject: str) -> str:
+    found, verdict = analysis.flips[metric][ALL], analysis.verdict(metric, ALL)
+    floors = [analysis.floors[metric, convention][ALL] for convention in CONVENTIONS]
+    name, rate = metric_name(metric), percent(found.rate)
+    flips = (
+        f"{rate} of {found.triples:,} verdicts on which of two heads of {subject} is nearer to a third flip "
+        "when the sink is dropped instead of kept"
+    )
+    noise = (
+        f"between random halves of the texts {percent(max(floor.median for floor in floors))} flip (median "
+        f"of {analysis.drawn} splits under the noisier convention, "
+        f"{percent(_top(analysis, metric, ALL))} at most)"
+    )
+    end = {
+        DEPENDS: f"{flips}; {noise}. Such conclusions depend on the sink.",
+        SAFE: f"{flips}; {noise}. Dropping the sink changes such conclusions no more than other texts would.",
+        SINK_ALONE: "with the sink dropped all distances vanish: the heads differ in their sink alone.",
+    }.get(verdict, f"{flips}; {_why_not(analysis, metric, noise)}, so nothing is concluded.")
+    return f"{name}: {end}{_by_layer(analysis, metric)} ({context.words})"
+
+
+def _why_not(analysis: Analysis, metric: str, noise: str) -> str:
+    """Why the rule cannot say anything."""
+    if analysis.distances.blocks < 2:
+        return "of one text no noise floor can be given"
+    if analysis.flips[metric][ALL].triples < MIN_TRIPLES:
+        return f"fewer than {MIN_TRIPLES} triples are too few"
+    if any(not len(analysis.floors[metric, convention][ALL].known) for convention in CONVENTIONS):
+        return "half the texts leave no triple, so that there is no floor"
+    return f"{noise}, too many to tell"
+
+
+def _by_layer(analysis: Analysis, metric: str) -> str:
+    """Which layers, compared by themselves, are safe and which are not; nothing of a single layer."""
+    layers = sorted(set(analysis.distances.layers.tolist()))
+    if len(layers) < 2 or analysis.distances.blocks < 2:
+        return ""
+    by = {
+        verdict: [layer for layer in layers if analysis.verdict(metric, layer) == verdict]
+        for verdict in (DEPENDS, SAFE, SINK_ALONE, CANNOT_SAY)
+    }
+    words = [f"{verdict} in {layer_words(found)}" for verdict, found in by.items() if found]
+    return f" Within a layer: {', '.join(words)}."
