@@ -187,7 +187,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
         "sinkscope prune",
         "T",
         "sink",
-        "Where the heads stand",
+        "Where they stand, 10% of the heads",
         "Verdict, more than a hundredfold",
     ):
         assert words in shown

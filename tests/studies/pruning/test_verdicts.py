@@ -162,12 +162,12 @@ def test_tables_show_every_choice_beside_its_controls() -> None:
     assert [own[f"text_{text}"] for text in (1, 2)] == pytest.approx([2, 3])
     assert [own[f"matched_{name}"] for name in ("least", "median", "most")] == pytest.approx([2, 3.5, 5])
     assert own["below"] == "0 of 4"
-    profiles = parts["profiles"].records()
-    assert len(profiles) == 18
+    profiles = parts["profile_1"].records()
+    assert len(profiles) == 9
     for row in profiles:
         drawn = row["heads_by_layer"]
         assert len(drawn) == 7
-        assert sum(int(n) for n in drawn.replace(".", "0")) == COUNTS[row["budget"]]
+        assert sum(int(n) for n in drawn.replace(".", "0")) == COUNTS[0.2]
         assert row["layers"] == 7 - drawn.count(".")
     assert len(parts["trials"].rows) == len(found.trials)
     assert len(parts["heads"].rows) == 77

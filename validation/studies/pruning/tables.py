@@ -34,12 +34,15 @@ def text_table(traces: Sequence[Trace], results: Results) -> Table:
 
 
 def tables(results: Results) -> tuple[Table, ...]:
-    """Statistics, ratios by budget, channels, profiles; and, for JSON alone, every head and every trial."""
+    """Statistics, ratios and profiles by budget, channels; for JSON alone every head and every trial."""
     return (
         _criteria(results),
-        *(_ratios(results, budget, number) for number, budget in enumerate(results.counts)),
+        *(
+            table(results, budget, number)
+            for number, budget in enumerate(results.counts)
+            for table in (_ratios, _profile)
+        ),
         _channels(results),
-        _profiles(results),
         _heads(results),
         _trials(results),
     )
@@ -136,23 +139,24 @@ def _channels(results: Results) -> Table:
     return Table("channels", "The two conventions of the entropy, on text 1", columns, tuple(rows), (note,))
 
 
-def _profiles(results: Results) -> Table:
+def _profile(results: Results, budget: float, number: int) -> Table:
     columns = (
-        Column("budget", "budget", ".4g"),
         Column("choice", "choice"),
-        Column("heads_by_layer", "heads cut in each layer, from the first"),
+        Column("heads_by_layer", "heads in each layer, from the first"),
         Column("layers", "layers", "d"),
         Column("shared", "shared", ".0%"),
     )
     rows = []
-    for budget in results.counts:
-        for choice in results.choices:
-            counts = layer_counts(results.heads(budget, choice), results.shape)
-            drawn = "".join("." if not n else str(n) if n < 10 else _MANY for n in counts)
-            touched = sum(count > 0 for count in counts)
-            rows.append((budget, choice.label, drawn, touched, results.shared(budget, choice)))
-    note = "shared: the part of its heads that a layer-matched draw cuts too, on average"
-    return Table("profiles", "Where the heads stand", columns, tuple(rows), (note,))
+    for choice in results.choices:
+        counts = layer_counts(results.heads(budget, choice), results.shape)
+        drawn = "".join("." if not n else str(n) if n < 10 else _MANY for n in counts)
+        touched = sum(count > 0 for count in counts)
+        rows.append((choice.label, drawn, touched, results.shared(budget, choice)))
+    notes = ["shared: the part of its heads that a layer-matched draw cuts too, on average"]
+    if results.shape[1] > 9:
+        notes.append(f"{_MANY}: more than nine heads")
+    title = f"Where they stand, {100 * budget:.4g}% of the heads"
+    return Table(f"profile_{number}", title, columns, tuple(rows), tuple(notes))
 
 
 def _heads(results: Results) -> Table:
