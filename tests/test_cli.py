@@ -29,6 +29,7 @@ COMMANDS = [
     "diff",
     "measure",
     "audit",
+    "prune",
     "bench",
     "models",
     "models list",
