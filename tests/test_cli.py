@@ -30,6 +30,7 @@ COMMANDS = [
     "measure",
     "audit",
     "predict",
+    "prune",
     "bench",
     "models",
     "models list",

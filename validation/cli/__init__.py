@@ -20,10 +20,11 @@ for _module in (
     "measure",
     "audit",
     "predict",
+    "prune",
     "collapse",
     "bench",
     "models",
-):  # in the order of the help text
+):  # as the help lists them
     import_module(f"{__name__}.{_module}")
 
 
