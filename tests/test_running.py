@@ -18,6 +18,8 @@ import typer
 from oracle import InputError, Unavailable
 from oracle._checks import InputTypeError
 from validation.cli import main
+from validation.progress import Interrupted
+from validation.report import files
 from validation.report.document import Check, Document, Note
 from validation.running import BUG, guarded, run
 
@@ -39,6 +41,7 @@ def raising(error):
         (InputTypeError("two\nlines \x1b[31m"), 2, "two lines \\x1b[31m"),
         (Unavailable("torch is not here."), 3, "torch is not here."),
         (KeyboardInterrupt(), 130, "interrupted; nothing was written."),
+        (Interrupted("3 of 4 are kept."), 130, "3 of 4 are kept."),
         (typer.Abort(), 130, "interrupted; nothing was written."),
         (MemoryError("8 GiB"), 3, "not enough memory (8 GiB). Take fewer layers, or shorter texts."),
         (typer.BadParameter("no such thing."), 2, "Invalid value: no such thing. Try 'sinkscope --help'."),
@@ -47,6 +50,23 @@ def raising(error):
 def test_what_the_caller_can_mend_is_one_line(capsys, error, code, line):
     assert guarded(raising(error)) == code
     assert capsys.readouterr() == ("", f"sinkscope: {line}\n")
+
+
+def test_what_was_written_before_an_interruption_is_named(capsys, tmp_path):
+    place = str(tmp_path / "d.npz")
+
+    def stopped(_):
+        files.write_whole(place, b"distances", option="--save")
+        raise KeyboardInterrupt
+
+    assert guarded(lambda: run(None, stopped)) == 130
+    assert capsys.readouterr().err == f"sinkscope: interrupted; {place} was written.\n"
+    assert guarded(lambda: run(None, raising_in_work)) == 130
+    assert capsys.readouterr().err == "sinkscope: interrupted; nothing was written.\n"
+
+
+def raising_in_work(_):
+    raise KeyboardInterrupt
 
 
 def test_an_error_of_ours_keeps_its_traceback_and_is_no_failed_check(capsys):

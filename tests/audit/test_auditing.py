@@ -1,5 +1,6 @@
 """What an audit says of rows whose answer is known, of what is missing in them, and of a real model."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +13,11 @@ from oracle import InputError
 from oracle.distances import METRICS
 from validation.audit import audit, audit_arrays
 from validation.audit.flips import ALL, MARGIN, WITHIN
-from validation.audit.metric_names import metric_name
 from validation.audit.passages import load_passages
 from validation.audit.rule import CANNOT_SAY, DEPENDS, SAFE, SINK_ALONE
+from validation.metric_names import metric_name
 from validation.report.document import Check, Note, Table
+from validation.studies.invariances import invariance_table
 
 LAYOUT = "batch layer head query key"
 COMPARED = [metric for metric in METRICS if metric != "aitchison_sink"]
@@ -197,14 +199,34 @@ def test_map_tables_and_sentences_show_the_same_floors():
     assert f"{ends[ALL]:.1%} at most" in said
 
 
+def without_context(parts, *words):
+    """Shown tables and closing sentences without one of the words that must stand with every figure."""
+    said = {part.key: part.notes for part in parts if isinstance(part, Table) and part.shown}
+    closing = [part for part in parts if isinstance(part, Note) and re.match("closing|clustering_", part.key)]
+    said |= {f"{part.key}: {part.text}": (part.text,) for part in closing}
+    return [key for key, notes in said.items() if not all(word in " ".join(notes) for word in words)]
+
+
+def test_tables_of_texts_and_of_invariances_say_what_they_are_of():
+    texts = ["The doctor saw the nurse.", "A donkey sleeps!", "She walks."]
+    found = audit(small_model(), texts, cluster="jsd")
+    words = (
+        "3 texts",
+        "T ",
+        "rows of each of 6 heads",
+        "content queries",
+        "sink set [CLS], [SEP]",
+        "undefined",
+    )
+    assert not without_context(found.parts, *words)
+    study = invariance_table(small_model(), texts)
+    assert not without_context(study, "3 texts", "T ", "pairs of rows", "content queries", "one", "undefined")
+
+
 def test_every_table_says_what_it_is_of_and_fits_the_screen():
-    found = audited(pure_noise())
-    for part in found.parts:
-        if isinstance(part, Table) and part.shown:
-            assert any(
-                all(words in note for words in ("6 texts", "T 7", "36 rows", "sink set position 0", "0 of"))
-                for note in part.notes
-            ), part.key
+    found = audited(pure_noise(), cluster="all")
+    words = ("6 texts", "T 7", "36 rows", "content queries", "sink set position 0", "0 of")
+    assert not without_context(found.parts, *words)
     shown = {key: width(table) for key, table in tables(found).items() if table.shown}
     assert max(shown.values()) <= 80, shown
     assert len(notes(found, "T")) == len(notes(found, "selection")) == len(notes(found, "undefined")) == 1
@@ -519,6 +541,18 @@ def test_layers_whose_windows_differ_are_refused_before_any_text_is_run(monkeypa
 def test_texts_without_content_are_refused():
     with pytest.raises(InputError, match="texts: expected a text with a token beside the sinks"):
         audit(small_model(), ["[SEP]"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (np.tile(np.eye(7)[0], (2, 2, 3, 7, 1)), "no content query in 2 texts.* an array `visible` says"),
+        (np.zeros((2, 2, 4, 0, 0)), "attention: expected at least one query; found none"),
+    ],
+)
+def test_rows_without_a_content_key_are_refused_in_words(rows, message):
+    with pytest.raises(InputError, match=message):
+        audited(rows)
 
 
 def test_causal_rows_count_from_enough_content_keys_on():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from head_clouds import GROUPS, LABELS, clouds, sums_of
 
-from validation.audit.cluster_report import cluster_parts, cluster_report, side_names
+from validation.audit.cluster_report import cluster_parts, side_names
 from validation.audit.clustering import cluster_heads, with_clark2019
 from validation.report.as_json import dumps
 from validation.report.document import Document, Note, Table
@@ -19,6 +19,10 @@ def apart():
     """One triangle of groups under keep, another under drop, and little noise in either."""
     sums = sums_of(clouds(1), clouds(2, groups=OTHER), noise=0.05)
     return cluster_heads(sums, COVARIATES, metric="hellinger")
+
+
+def reported(found, labels, covariates, **named):
+    return cluster_parts(cluster_heads(found, covariates, **named), labels)
 
 
 def tables(parts):
@@ -58,7 +62,7 @@ def test_average_linkage_that_peels_shows_as_single_heads():
     far[:3] += [[50, 0], [0, 90], [-150, 0]]
     (table,) = [
         part
-        for part in cluster_report(sums_of(far, far), LABELS, {}, metric="hellinger", splits=1)
+        for part in reported(sums_of(far, far), LABELS, {}, metric="hellinger", splits=1)
         if part.key == "sizes_hellinger"
     ]
     assert table.records()[2]["average_1_largest"] == 15
@@ -125,12 +129,12 @@ def test_the_sign_of_an_axis_is_not_shown(apart):
 
 def test_conventions_that_agree_are_never_below_their_floor():
     same = clouds(1)
-    text = closing(cluster_report(sums_of(same, same), LABELS, {}, metric="hellinger", splits=3))
+    text = closing(reported(sums_of(same, same), LABELS, {}, metric="hellinger", splits=3))
     assert "for 0 of 9 numbers of clusters with average linkage and 0 of 9" in text
 
 
 def test_one_text_says_nothing_of_the_clusters():
-    parts = cluster_report(sums_of(clouds(1), clouds(2), texts=1), LABELS, COVARIATES, metric="hellinger")
+    parts = reported(sums_of(clouds(1), clouds(2), texts=1), LABELS, COVARIATES, metric="hellinger")
     assert closing(parts) == "Hellinger: no split-half index, so nothing is said of the clusters."
     found = tables(parts)
     assert np.isnan([row["ward_halves_1_low"] for row in found["agreement_hellinger"].records()]).all()
@@ -142,7 +146,7 @@ def test_heads_and_splits_that_are_left_out_are_named_and_counted():
     for array in (sums.sums["hellinger", "keep"], sums.counts["hellinger", "keep"]):
         array[:, 7] = array[:, :, 7] = 0
         array[:3, 12] = array[:3, :, 12] = 0
-    notes = tables(cluster_report(sums, LABELS, {}, metric="hellinger"))["agreement_hellinger"].notes
+    notes = tables(reported(sums, LABELS, {}, metric="hellinger"))["agreement_hellinger"].notes
     assert "17 heads; rows of each pair of heads: 12 to 24" in notes
     assert "left out, for a distance that is undefined: 1.1 (1)" in notes
     (split,) = [note for note in notes if "a half lacks a distance" in note]

@@ -1,6 +1,10 @@
 """`sinkscope audit` as it is called: options, files, messages and exit codes."""
 
 import json
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ from validation import command_parts
 from validation.audit import checking, command
 from validation.cli import main
 
+ROOT = Path(__file__).parents[2]
 COMPILING = "sinkscope: compiling the fast path (first use) ...\n"
 
 
@@ -187,9 +192,24 @@ def test_without_texts_the_passages_are_taken(call, monkeypatch):
     assert len(texts.texts) == 20
 
 
-def test_without_scipy_clusters_are_not_run_and_nothing_else_is(call, rows, monkeypatch):
-    import sys
+@pytest.mark.timing
+def test_minilm_is_audited_on_the_passages_within_a_minute_and_two_gigabytes(minilm):
+    pytest.importorskip("resource")
+    code = (
+        "import resource, sys; from validation.cli import main; code = main(['audit']); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
+    )
+    start = time.perf_counter()
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    seconds = time.perf_counter() - start
+    peak = int(child.stderr.split()[-1]) * (1 if sys.platform == "darwin" else 1024)
+    assert child.returncode == 0
+    assert "20 texts" in child.stdout
+    assert seconds < 60
+    assert peak < 2e9
 
+
+def test_without_scipy_clusters_are_not_run_and_nothing_else_is(call, rows, monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.cluster", None)
     code, shown, err = call("--attention", rows(), *LAYOUT, "--cluster", "jsd")
     assert (code, shown) == (3, "")

@@ -43,8 +43,8 @@ __all__ = ["Audit", "audit", "audit_arrays"]
 
 
 _NO_CONTENT = (
-    "Give rows with content, or another sink set. Keys on which nobody puts weight are read as padding: an array "
-    "`visible` says which are none."
+    "Give rows with content, or another sink set. Keys on which nobody puts weight are read as padding: an "
+    "array `visible` says which are none."
 )
 _CHOICES = {
     "refuse": "Aitchison's distances are not computed. Choose --zeros common-support or, say, "
@@ -85,9 +85,10 @@ def audit(
     scores, so that no zero arises. `sink` is read by `oracle.choose_sinks`, `layers` by `parse_layers`; a
     causal text counts from the first row with `min_content_keys` content keys. A text longer than the
     model's positions raises InputError, unless `truncate` cuts it, and so do layers whose windows
-    differ. `cluster` names metrics by which the heads are clustered and mapped too (`parse_metrics`). `engine` is "fastpath" or "oracle";
-    `verify` is the number of random pairs of heads that the oracle computes again, with a Check of them;
-    these are others each time unless `verify_seed` is given. `seed` draws the halves of the texts.
+    differ. `cluster` names metrics by which the heads are clustered and mapped too (`parse_metrics`).
+    `engine` is "fastpath" or "oracle"; `verify` is the number of random pairs of heads that the oracle
+    computes again, with a Check of them; these are others each time unless `verify_seed` is given. `seed`
+    draws the halves of the texts.
     InputError too where no text has a content query.
     """
     measures = load_engine(engine, on_compile)

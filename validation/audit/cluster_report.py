@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle import DistanceSums
-from validation.audit.clustering import LINKAGES, Clustering, Side, cluster_heads, takes_root
-from validation.audit.halves import SPLITS
-from validation.audit.metric_names import metric_name
+from validation.audit.clustering import LINKAGES, Clustering, Side, takes_root
+from validation.metric_names import metric_name
 from validation.report.document import Column, Note, Part, Table
 from validation.wording import counted, percent
 
-__all__ = ["cluster_parts", "cluster_report", "side_names"]
+__all__ = ["cluster_parts", "side_names"]
 
 Array = NDArray[Any]
 
 _CALLED = {"average": "average", "ward": "Ward"}
-
-
-def cluster_report(
-    found: DistanceSums,
-    labels: Sequence[str],
-    covariates: Mapping[str, Array],
-    *,
-    metric: str,
-    splits: int = SPLITS,
-    seed: int = 0,
-    context: str = "",
-) -> tuple[Part, ...]:
-    """The clusters and the map of the heads by `metric`, keep beside drop, as tables and closing sentences.
-
-    `labels` name the heads, such as "3.11" for layer 3, head 11; `covariates` are (head,) by the name that
-    the table shows; `context` says in words what all of it was measured on, and stands under every table.
-    The rest, and what is raised, as in `cluster_heads`.
-    """
-    clustering = cluster_heads(found, covariates, metric=metric, splits=splits, seed=seed)
-    return cluster_parts(clustering, labels, context)
 
 
 def cluster_parts(clustering: Clustering, labels: Sequence[str], context: str = "") -> tuple[Part, ...]:

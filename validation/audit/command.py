@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -19,7 +19,6 @@ from validation.report.as_json import as_data
 from validation.report.document import Document, Note, Part
 from validation.report.files import same_target
 from validation.report.live import announce_compiling
-from validation.studies.invariances import invariance_table
 
 __all__ = ["Wanted", "audit_file", "audit_texts", "bundled_passages"]
 
@@ -59,7 +58,7 @@ def audit_texts(
     min_content_keys: int,
     cluster: str | None,
     truncate: bool,
-    invariances: bool = False,
+    invariances: Callable[..., tuple[Part, ...]] | None = None,
     engine: str,
     verify: int | None,
     verify_seed: int | None,
@@ -67,14 +66,14 @@ def audit_texts(
     wanted: Wanted,
     progress: Progress,
 ) -> Document:
-    """Audit a model on texts; `wanted` names the files to write."""
+    """Audit a model on texts; `wanted` names the files to write, `invariances` makes its section."""
     model = load(model_name, progress)
     study: tuple[Part, ...] = ()
-    if invariances:  # first, as it takes a second and may find the model or a text wanting
+    if invariances is not None:  # first, as it takes a second and may find the model or a text wanting
         some = [text for text in texts.texts if not read_tokens(model, text, truncate).empty][:_TRIED]
         study = (
             Note("section", "What leaves a distance as it is"),
-            *invariance_table(model, some, progress, truncate=truncate),
+            *invariances(model, some, progress, truncate=truncate),
         )
     found = audit(
         model,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oracle._checks import reject
 from validation.audit.drawing import Subject, figure_bytes
-from validation.audit.metric_names import metric_name
+from validation.metric_names import metric_name
 from validation.wording import percent
 
 __all__ = ["FlipBar", "flip_chart"]

@@ -13,7 +13,7 @@ from oracle.distances import CONVENTIONS, METRICS
 from validation.audit.cluster_report import cluster_parts
 from validation.audit.clustering import Clustering, cluster_heads, cluster_labels, defined_heads
 from validation.audit.distances import Distances
-from validation.audit.metric_names import metric_name
+from validation.metric_names import metric_name
 from validation.progress import Progress
 from validation.report.document import Note, Part
 from validation.wording import counted

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from validation.audit.cluster_report import side_names
 from validation.audit.clustering import Clustering
 from validation.audit.drawing import Subject, figure_bytes
-from validation.audit.metric_names import metric_name
+from validation.metric_names import metric_name
 from validation.wording import percent
 
 __all__ = ["head_map"]

@@ -7,7 +7,6 @@ import math
 from oracle.distances import CONVENTIONS
 from validation.audit.context import Context
 from validation.audit.flips import ALL, WITHIN, Analysis, Scope
-from validation.audit.metric_names import metric_name
 from validation.audit.rule import (
     CANNOT_SAY,
     DEPENDS,
@@ -19,6 +18,7 @@ from validation.audit.rule import (
 )
 from validation.audit.tables import Missing
 from validation.headline import layer_words
+from validation.metric_names import metric_name
 from validation.report.document import Column, Note, Table
 from validation.wording import counted, percent
 

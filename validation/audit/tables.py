@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from oracle.distances import CONVENTIONS
 from validation.audit.distances import Distances
 from validation.audit.flips import ALL, LEAST_MARGIN, MARGIN, WITHIN, Analysis, pair_values
-from validation.audit.metric_names import metric_name
 from validation.audit.rule import MIN_SPLITS, RULE
+from validation.metric_names import metric_name
 from validation.report.document import Column, Table
 from validation.wording import counted
 

@@ -11,7 +11,9 @@ from typing import NoReturn
 
 from oracle._checks import reject
 
-__all__ = ["check_target", "same_target", "write_whole"]
+__all__ = ["check_target", "forget_written", "note_written", "same_target", "write_whole", "written"]
+
+_WRITTEN: dict[str, None] = {}  # in the order of the writing
 
 
 def check_target(
@@ -28,6 +30,21 @@ def check_target(
         problem = getattr(error, "strerror", None) or str(error)
     if problem:
         _refuse(path, problem, option, todo)
+
+
+def note_written(path: str | os.PathLike[str]) -> None:
+    """Remember that a command has written `path`, for whoever must say so when it is stopped."""
+    _WRITTEN[os.fspath(path)] = None
+
+
+def forget_written() -> None:
+    """Begin a command, which has written nothing."""
+    _WRITTEN.clear()
+
+
+def written() -> tuple[str, ...]:
+    """The paths that this command has written, in their order."""
+    return tuple(_WRITTEN)
 
 
 def same_target(first: str, second: str) -> bool:
@@ -50,6 +67,7 @@ def write_whole(path: str, data: bytes, *, option: str, todo: str = "Name anothe
     try:
         if _is_special(target):
             target.write_bytes(data)
+            note_written(path)
             return
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".tmp")
         try:
@@ -59,6 +77,7 @@ def write_whole(path: str, data: bytes, *, option: str, todo: str = "Name anothe
                 os.fsync(file.fileno())
             os.chmod(name, _mode(target))
             os.replace(name, target)
+            note_written(path)
         except BaseException:
             os.unlink(name)
             raise

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from oracle import Model
+from oracle import METRICS, Model
 from validation.headline import length_words
+from validation.metric_names import metric_name
 from validation.progress import Progress, silent
 from validation.properties import Implementation
 from validation.report.document import Check, Column, Part, Table
@@ -21,16 +22,6 @@ from validation.wording import counted
 
 __all__ = ["invariance_table"]
 
-_NAMES = {
-    "cosine": "cosine",
-    "jsd": "JSD",
-    "root_jsd": "root JSD",
-    "hellinger": "Hellinger",
-    "l1": "L1",
-    "entropy": "|dH|",
-    "aitchison": "Aitchison",
-    "aitchison_sink": "sink term",
-}
 _DISTANCE = (Column("metric", "distance"), Column("convention", "sink"))
 _GRID = (*_DISTANCE, *(Column(change.replace(" ", "_"), change) for change in CHANGES))
 _LAWS = (
@@ -108,7 +99,7 @@ def _grid(cells: Sequence[Cell], model: Model, texts: int) -> Table:
     table = {cell[:4]: cell for cell in cells}
     rows = tuple(
         (
-            _NAMES[metric],
+            metric_name(metric),
             convention,
             *(_words([table[sinks, change, metric, convention] for sinks in SINKS]) for change in CHANGES),
         )
@@ -125,7 +116,7 @@ def _grid(cells: Sequence[Cell], model: Model, texts: int) -> Table:
     )
     notes = (
         f"t^p: multiplied by that power of t, tried with {FACTOR}. one key: with a single sink key only.",
-        "Aitchison: the squared distance, total (keep) or content (drop); sink term: the rest of the total.",
+        "Aitchison: the squared distance, total (keep) or content (drop); Aitchison sink: the rest of it.",
     )
     return Table("invariances", "What each distance is blind to", _GRID, rows, notes, intro)
 
@@ -166,8 +157,8 @@ def _laws(cells: Sequence[Cell]) -> Table:
 
 def _distances(law: Expectation) -> str:
     conventions = " and ".join(law.conventions)
-    names = [_NAMES[metric] for metric in law.metrics]
-    whose = "all" if len(law.metrics) == len(_NAMES) else "others" if len(names) > 2 else ", ".join(names)
+    names = [metric_name(metric) for metric in law.metrics]
+    whose = "all" if len(law.metrics) == len(METRICS) else "others" if len(names) > 2 else ", ".join(names)
     return f"{whose}, {conventions}"
 
 
@@ -189,16 +180,16 @@ def _counterexamples(cells: Sequence[Cell], n_heads: int) -> Table:
 def _line(cell: Cell, n_heads: int) -> tuple[Any, ...]:
     heads = " ".join(".".join(map(str, divmod(head, n_heads))) for head in cell.heads)
     expected = "holds" if cell.expected.holds else "fails"
-    named = (cell.change, _NAMES[cell.metric], cell.convention, cell.sinks, expected, cell.found)
+    named = (cell.change, metric_name(cell.metric), cell.convention, cell.sinks, expected, cell.found)
     numbers = (cell.deviation, cell.bound, cell.power)
-    return (*named, *numbers, cell.text, heads, cell.query, cell.before, cell.after)
+    return (*named, *numbers, cell.text + 1, heads, cell.query, cell.before, cell.after)
 
 
 def _check(change: str, cells: Sequence[Cell]) -> Check:
     wrong = [cell for cell in cells if not cell.ok]
     found = f"{len(cells) - len(wrong)} of {len(cells)}"
     for cell in wrong[:3]:
-        what = f"{_NAMES[cell.metric]}, {cell.convention}, {cell.sinks}"
+        what = f"{metric_name(cell.metric)}, {cell.convention}, {cell.sinks}"
         found += f"; {what}: {cell.found}, {cell.before:.6g} to {cell.after:.6g}"
     key = f"invariance_{change.replace(' ', '_')}"
     return Check(key, f"{change}: each distance stays or changes as proved beforehand", found, not wrong)
