@@ -36,8 +36,8 @@ _PLACE = (
     Column("text", "text", "d"),
     Column("heads", "heads"),
     Column("query", "query", "d"),
-    Column("before", "before", ".4g"),
-    Column("after", "after", ".4g"),
+    Column("before", "before", ".3g"),
+    Column("after", "after", ".3g"),
 )
 _CELL = (Column("change", "change"), *_DISTANCE, Column("sinks", "sink keys"))
 _CELLS = (
