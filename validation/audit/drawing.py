@@ -51,11 +51,9 @@ class Subject(NamedTuple):
         """The context as it ends a description; nothing without one."""
         return plain(f" ({self.context})") if self.context else ""
 
-    def write_below(self, figure: Any, width: float) -> None:
-        """Write the context below everything else in a figure of `width` inches."""
-        if self.context:
-            lines = textwrap.wrap(plain(self.context), int(16 * width))
-            figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=7, color="0.35")
+    def lines(self, width: float) -> list[str]:
+        """The context in lines of at most `width` inches, in small print; none without one."""
+        return textwrap.wrap(plain(self.context), int(14 * width))
 
 
 def figure_bytes(

@@ -44,12 +44,11 @@ def flip_chart(flips: Sequence[FlipBar], subject: Subject, *, format: str = "png
         reject(
             "flips", expected="at least one metric", found="none", todo="Audit one that has two conventions."
         )
-    names = [metric_name(bar.metric) for bar in flips]
+    names, below = [metric_name(bar.metric) for bar in flips], subject.lines(0.8 * _WIDTH)
     title = f"Verdicts that flip between keep and drop: {subject.words}"
 
     def draw(figure: Any) -> None:
         figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-        subject.write_below(figure, _WIDTH)
         axes = figure.subplots()
         farthest = max((_draw_bar(axes, line, bar) for line, bar in enumerate(flips)), default=0.0)
         axes.set(xlim=(0, max(1.15 * farthest, 0.01)), ylim=(len(flips) - 0.3, -0.5))
@@ -58,7 +57,8 @@ def flip_chart(flips: Sequence[FlipBar], subject: Subject, *, format: str = "png
         axes.xaxis.set_major_formatter(lambda rate, _: f"{100 * rate:g}%")
         axes.grid(axis="x", color="0.9")
         axes.set_axisbelow(True)
-        axes.set_xlabel("share of verdicts (which of two heads is nearer to a third) that flip")
+        share = "share of verdicts (which of two heads is nearer to a third) that flip"
+        axes.set_xlabel("\n".join([share, *below]), fontsize=9)
         handles = {"keep against drop": axes.plot([], [], color=_OBSERVED, marker="o", ms=8, ls="")[0]}
         for convention, colour in _FLOORS.items():
             if any(convention in bar.floors for bar in flips):
@@ -66,7 +66,7 @@ def flip_chart(flips: Sequence[FlipBar], subject: Subject, *, format: str = "png
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
 
     said = "; ".join(_in_words(bar, name) for bar, name in zip(flips, names, strict=True))
-    size = (_WIDTH, 1.6 + 0.55 * len(flips))
+    size = (_WIDTH, 1.6 + 0.55 * len(flips) + 0.17 * len(below))
     return figure_bytes(
         draw, size, format=format, title=title, description=f"Flip rates. {said}.{subject.ending}"
     )

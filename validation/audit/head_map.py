@@ -47,7 +47,7 @@ def head_map(
 
     def draw(figure: Any) -> None:
         figure.suptitle(f"Map of the heads by {name}: {subject.words}", x=0.01, ha="left", fontsize=11)
-        subject.write_below(figure, _WIDTH)
+        figure.supxlabel("\n".join(subject.lines(_WIDTH)), x=0.01, ha="left", fontsize=7, color="0.35")
         shown = np.asarray(values, dtype=np.float64)[clustering.heads]
         known = shown[np.isfinite(shown)]
         dots = {"s": 42, "lw": 0.4, "ec": "0.3"}
