@@ -48,15 +48,15 @@ class AitchisonSums:
             return
         centred, balance = np.empty_like(block.keep), np.empty((*block.keep.shape[:2], 1))
         odd = np.zeros(block.keep.shape[:2], dtype=np.int64)
-        defined = block.defined[0] & (n_content > 0)[:, None]
+        defined = block.defined[1]
         if self._scores is not None:
+            defined = block.defined[0] & (n_content > 0)[:, None]
             centre_scores(self._scores, *some, centred, balance, odd)
         else:
             centre_parts(block.keep, n_content, n_sink, width, self._delta or 0.0, centred, balance, odd)
-            odd *= block.defined[0]
+            odd *= defined
             if self._delta is None:
-                defined = block.defined[1]
-                odd *= defined & block.counted
+                odd *= block.counted
         self._odd[:, some.queries] = odd.T
         if not block.counted:
             return

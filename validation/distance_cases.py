@@ -291,6 +291,16 @@ def _zeros() -> Iterator[Case]:
             "queries": np.array([True, False]),
         },
     )
+    yield Case(
+        "nothing made up for rows without content, float64",
+        {
+            "rows": rows[[0, 1, 7, 7]],
+            "sink_mask": positions(5, 0),
+            "metrics": ("aitchison", "aitchison_sink"),
+            "zeros": "replace",
+            "delta": 0.3,  # for each of four parts it would leave less than nothing
+        },
+    )
     tiny = np.array([[1.0, 1e-30, 2e-30, 1e-9], [1.0, 1e-38, 1e-40, 1e-3], [1e-30, 0.5, 0.5, 1e-20]])
     for dtype in ("float32", "float64"):
         yield _case(f"tiny weights, {dtype}", tiny[:, None], dtype, (0,))
