@@ -14,7 +14,7 @@ import numpy as np
 
 from fastpath._jensen import HALF_LN2, LOG_ZERO
 from fastpath._jit import compiled_parallel
-from fastpath._math import exp64, log64
+from fastpath._math import exp64, log64, quotient
 
 __all__ = ["centre_parts", "centre_scores", "describe_parts", "lay_out_rows"]
 
@@ -69,7 +69,7 @@ def lay_out_rows(
             within = content if content > 0 else np.float64(1.0)
             extra = noise / np.float64(n_parts) if n_parts > 0 else _ZERO
             for k in range(n):
-                drop[r, h, k] = keep[r, h, k] / within
+                drop[r, h, k] = quotient(keep[r, h, k], within)
                 keep[r, h, k] = share * (keep[r, h, k] / whole) + extra
             for k in range(n, end):
                 drop[r, h, k] = 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -306,6 +306,11 @@ def _zeros() -> Iterator[Case]:
         yield _case(f"tiny weights, {dtype}", tiny[:, None], dtype, (0,))
     small = np.where(tiny < 0.5, tiny * 1e-260, tiny)
     yield _case("smallest normal weights, float64", small[:, None], "float64", (0,))
+    unit = 5e-324  # the smallest weight there is: 1 / unit is beyond all numbers
+    least = [[1, unit, 0, 0], [1, unit, 3 * unit, 0], [1, 2**-1040, 2**-1030, 0], [0.5, 0.5, unit, 0]]
+    for n_sinks, rows in ((1, np.array(least)), (2, np.array(least)[:3, [0, 3, 1, 2]])):
+        case = _case(f"subnormal content, sinks {n_sinks}, float64", rows[:, None], "float64", range(n_sinks))
+        yield case._replace(arguments={**case.arguments, "zeros": "common-support"})
 
 
 def _odd_memory() -> Iterator[Case]:
@@ -341,7 +346,7 @@ def _bad_rows(rows: Array) -> dict[str, Any]:
     return wrong
 
 
-def _case(name: str, rows: Array, dtype: str, sinks: tuple[int, ...]) -> Case:
+def _case(name: str, rows: Array, dtype: str, sinks: Iterable[int]) -> Case:
     return Case(name, {"rows": rows.astype(dtype), "sink_mask": positions(rows.shape[-1], *sinks)})
 
 
