@@ -1,8 +1,8 @@
 """exp, log and tanh as plain arithmetic, so that the loops that call them vectorise; errors stated in ULPs.
 
-Each function takes and returns one number (`quotient` takes two). The bounds hold where the processor fuses a product and a sum
-into one rounding (elsewhere they are 1.1 ULP); tests/fastpath/test_math.py tries every float32, and float64
-against more digits. The coefficients come from tests/generate_exp_log_coefficients.py.
+Each function takes and returns one number; `quotient` takes two. The bounds hold where the processor fuses a
+product and a sum into one rounding (elsewhere they are 1.1 ULP); tests/fastpath/test_math.py tries every
+float32, and float64 against more digits. The coefficients come from tests/generate_exp_log_coefficients.py.
 """
 
 from __future__ import annotations

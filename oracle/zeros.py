@@ -88,8 +88,8 @@ def replace_zeros(rows: Any, sink_mask: Any, delta: float, visible: Any = None) 
     that was zero becomes delta, the others are multiplied by 1 - zeros · delta, so that the sum stays one and
     the ratios between them stay what they were (multiplicative replacement: Martín-Fernández et al. 2003,
     Mathematical Geology 35, equation 5). What is no part stays exactly 0: sink keys, keys that are not
-    visible, and the sink part of a row that sees no sink. A row without content mass is NaN throughout: all its
-    content would be delta's.
+    visible, and the sink part of a row that sees no sink. A row without content mass is NaN throughout:
+    all its content would be delta's.
 
     Raises InputError for rows and masks as `sink_share` does, for a delta outside (0, 1), and where the zeros
     of a row times delta reach one.

@@ -35,7 +35,9 @@ def test_a_row_without_content_has_no_content_made_up():
     found = replace_zeros(rows, SINK, 0.25)
     np.testing.assert_array_equal(np.isnan(found).all(axis=-1), [True, False, True])
     np.testing.assert_array_equal(found[1], [0.25, 0, 0.25, 0.25, 0.25])
-    assert np.isnan(replace_zeros(rows[:1], SINK, 0.4)).all()  # three zeros of 0.4 are none of a composition's
+    assert np.isnan(
+        replace_zeros(rows[:1], SINK, 0.4)
+    ).all()  # three zeros of 0.4 are none of a composition's
     assert np.isnan(replace_zeros(rows[:1], SINK, 0.25, SINK)).all()  # it sees its sink alone
 
 
