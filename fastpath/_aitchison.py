@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpath._pair_kernels import pair_kernel, shared_kernel, tiles_of
-from fastpath._part_kernels import centre_parts, centre_scores, describe_parts
+from fastpath._part_kernels import centre_parts, centre_scores, logs_of
 from fastpath._parts import Block, flatten_heads, select_parts
 from oracle._checks import first_place
 from oracle._distance_checks import Text, reject_replacement, reject_score, reject_zeros
@@ -40,9 +40,8 @@ class AitchisonSums:
         size, tiles = tiles_of(heads)
         if self._scores is None and self._zeros == "common-support":
             if block.counted:
-                logs, unused = np.empty_like(block.keep), np.empty_like(block.keep)
-                of_row = np.empty(block.keep.shape[:2])
-                describe_parts(block.keep, width, logs, unused, of_row, of_row, of_row[..., None])
+                logs = np.empty_like(block.keep)
+                logs_of(block.keep, width, logs)
                 tables = self._content, self._sink, self._counts
                 shared_kernel(block.keep, logs, n_content, n_sink > 0, tiles, size, *tables)
             return

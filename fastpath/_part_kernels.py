@@ -16,7 +16,7 @@ from fastpath._jensen import HALF_LN2, LOG_ZERO
 from fastpath._jit import compiled_parallel
 from fastpath._math import exp64, log64, quotient
 
-__all__ = ["centre_parts", "centre_scores", "describe_parts", "lay_out_rows"]
+__all__ = ["centre_parts", "centre_scores", "describe_parts", "lay_out_rows", "logs_of"]
 
 _ZERO = np.float64(0.0)
 
@@ -76,6 +76,17 @@ def lay_out_rows(
                 keep[r, h, k] = 0.0
             if n_sinks > 0:
                 keep[r, h, n] = share * (sink / whole) + extra
+
+
+@compiled_parallel
+def logs_of(parts: Any, width: Any, logs: Any) -> None:
+    """Logarithms (LOG_ZERO of a zero) of parts (row, head, part)."""
+    for task in numba.prange(parts.shape[0]):
+        r = np.uintp(task)
+        for h in range(np.uintp(parts.shape[1])):
+            for k in range(np.uintp(width[r])):
+                part = parts[r, h, k]
+                logs[r, h, k] = log64(part) if part > 0 else LOG_ZERO
 
 
 @compiled_parallel
