@@ -34,6 +34,24 @@ def test_the_worked_example():
     assert [f"{part.item():.6f}" for part in ac] == ["3.218531", "3.218531", "0.000000"]
 
 
+@pytest.mark.parametrize("keys", [3, 8, 33, 128])
+@pytest.mark.parametrize("n_sinks", [0, 1, 2])
+def test_both_distances_equal_scikit_bio(keys, n_sinks):
+    """The total is the distance of its clr over the parts, the content that of the closed content."""
+    skbio = pytest.importorskip("skbio.stats.composition", reason='needs pip install "sinkscope[test]"')
+    x, y = random_rows(np.random.default_rng(keys), 2, 7, keys)
+    sinks = np.arange(keys) < n_sinks
+    content = [row[:, ~sinks] for row in (x, y)]
+    on_sink = [row[:, sinks].sum(axis=-1, keepdims=True)[:, : min(n_sinks, 1)] for row in (x, y)]
+    whole = [np.concatenate(parts, axis=-1) for parts in zip(on_sink, content, strict=True)]
+    logs = [[skbio.clr(skbio.closure(row)) for row in rows] for rows in (whole, content)]
+    total, inner = (((first - second) ** 2).sum(axis=-1) for first, second in logs)
+    split, size = aitchison_split(x, y, sinks), sum((part**2).sum(axis=-1) for part in logs[0])
+    for found, wanted in zip(split, (total, total - inner, inner), strict=True):
+        assert (np.abs(found - wanted) <= 2e-13 * size).all()
+    assert (split.total > 1e-3 * size).all()
+
+
 @pytest.mark.parametrize("keys", [8, 9, 16, 33, 128])
 @pytest.mark.parametrize("spread", [0.01, 1.0, 5.0, 40.0])
 def test_the_split_is_orthogonal(keys, spread):
