@@ -30,10 +30,14 @@ TINY = Sizes(
     transformed=(2, 11, 3, 7),
     streaming=(2, 23, 4),
     causal=(3, 29, 8),
+    distances=(13, 5, 7),
+    verdicts=11,
     memory=(2, 31, 4),
     first=(2, 11, 4),
     lengths=(7, 11, 13),
     heads=(1, 2),
+    distance_heads=(2, 3, 5),
+    distance_lengths=(4, 5, 7),
     forward=(5,),
     rounds=2,
     budget=1.0,
@@ -80,6 +84,71 @@ def test_cases_agree_and_every_goal_has_its_verdict() -> None:
     shown = render(Document("bench", {}, tuple(parts)))
     assert max(map(len, shown.splitlines())) <= 80
     assert all(record["verdict"] == "met" for record in found["accuracy"].records())
+
+
+def test_distances_and_verdicts_agree_and_are_judged() -> None:
+    pytest.importorskip("scipy", reason='the peers need pip install "sinkscope[clustering]"')
+    parts = bench.run_bench(no_model, TINY, ("distances", "verdicts"))
+    found = tables(parts)
+    assert [*found] == [
+        "distances",
+        "all distances",
+        "accuracy",
+        "distance_growth",
+        "distances_over_heads",
+        "distances_over_T",
+        "verdicts",
+    ]
+    checks = {part.key: part for part in parts if isinstance(part, Check)}
+    assert [*checks] == [
+        "agreement.distances",
+        "agreement.all-distances",
+        "agreement.distance_growth",
+        "agreement.verdicts",
+    ]
+    assert all(check.ok for check in checks.values()), checks
+    judged = [row for table in found.values() for row in table.records() if row.get("goal")]
+    assert [row["contender"] for row in judged] == [
+        "numpy, loop over heads",
+        "scipy, pair by pair",
+        "fastpath, JSD alone",
+        "fastpath",
+    ]
+    assert {row["verdict"] for row in judged} <= {"met", "missed"}
+    assert "66 pairs of 78 timed, scaled to all" in " ".join(found["distances"].notes)
+    shown = render(Document("bench", {}, tuple(parts)))
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_wrong_distance_or_verdict_of_ours_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    import fastpath
+
+    sums, flips = fastpath.distance_sums, fastpath.verdict_flips
+
+    def wrong_sums(*args: Any) -> Any:
+        found = sums(*args)
+        return found._replace(sums={pair: table * (1 + 1e-11) for pair, table in found.sums.items()})
+
+    def wrong_flips(*args: Any) -> Any:
+        found = flips(*args)
+        return found._replace(per_anchor=found.per_anchor + 1e-9)
+
+    monkeypatch.setattr(fastpath, "distance_sums", wrong_sums)
+    monkeypatch.setattr(fastpath, "verdict_flips", wrong_flips)
+    parts = bench.run_bench(no_model, TINY, ("distances", "verdicts"))
+    assert [part.ok for part in parts if isinstance(part, Check)] == [False] * 4
+    assert all(row["ms"] is None for row in tables(parts)["verdicts"].records())
+
+
+def test_without_scipy_its_rows_stay_and_are_said_not_to_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("scipy", "scipy.spatial", "scipy.stats"):
+        monkeypatch.setitem(sys.modules, name, None)
+    parts = bench.run_bench(no_model, TINY, ("verdicts",))
+    missing = [part.text for part in parts if isinstance(part, Note) and part.key == "not_run"]
+    assert missing[0].startswith("NOT RUN: The SciPy peers need scipy")
+    rows = {row["contender"]: row for row in tables(parts)["verdicts"].records()}
+    assert rows["scipy, Kendall's tau"]["verdict"] == "not run"
+    assert rows["fastpath"]["ms"] > 0
 
 
 def test_the_einsum_is_given_float32(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,3 +133,17 @@ def test_drawn_queries_lean_to_the_sink():
     share = oracle.sink_share_from_query_key(query, key, None, sinks)
     assert 0.05 < np.median(share) < 0.98
     assert norm.shape == (2, 50)
+
+
+def test_divergences_and_flips_of_the_peers_are_the_oracles():
+    pytest.importorskip("scipy", reason='the peers need pip install "sinkscope[clustering]"')
+    rows, sinks, _ = draw_rows((4, 5, 7))
+    rows = rows.astype(np.float64)
+    rows /= rows.sum(axis=-1, keepdims=True)
+    parts = np.concatenate([rows[..., ~sinks], rows[..., sinks].sum(-1, keepdims=True)], axis=-1)
+    wanted = oracle.distance_sums(rows, sinks, "jsd", "keep").sums["jsd", "keep"][0]
+    np.testing.assert_allclose(peers.numpy_divergences(parts), wanted, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(peers.scipy_divergences(parts), wanted, rtol=1e-12, atol=1e-14)
+    first, second = np.random.default_rng(2).random((2, 9, 9))
+    wanted = oracle.verdict_flips(first, second).per_anchor
+    np.testing.assert_allclose(peers.scipy_flips(first, second), wanted, rtol=1e-12)

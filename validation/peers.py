@@ -1,7 +1,7 @@
-"""What people would use instead: plain NumPy, clever NumPy, PyTorch; arrays in, arrays out.
+"""What people would use instead: plain NumPy, clever NumPy, PyTorch, SciPy; arrays in, arrays out.
 
 Each computes what its twin in `fastpath` does, as somebody would write it who has well-formed rows: nothing
-is checked. The peers on torch raise Unavailable without it.
+is checked. The peers on torch and on scipy raise Unavailable without it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ from oracle._checks import Unavailable
 from oracle._results import EntropySplit, RowMeasures
 
 __all__ = [
+    "numpy_divergences",
     "numpy_product",
     "numpy_rows",
+    "scipy_divergences",
+    "scipy_flips",
+    "scipy_missing",
     "torch_einsum",
     "torch_missing",
     "torch_rows",
@@ -57,6 +61,40 @@ def numpy_product(
     names = ("attention", *norms)
     shares = {name: sums[..., 2 * i + 1] / sums[..., 2 * i] for i, name in enumerate(names)}
     return _with_ratios(shares, _numpy_entropies(attention, sink_mask) if entropies else None)
+
+
+def numpy_divergences(parts: Array) -> Array:
+    """Jensen-Shannon divergences of all pairs of heads, summed over queries: (head, head), in nats.
+
+    The published recipe (Clark et al. 2019): a loop over heads, each against all at once, with broadcast
+    logarithms; its smoothing is left out. `parts` is (head, query, part), closed and without zeros.
+    """
+    sums = np.empty((len(parts), len(parts)), parts.dtype)
+    for head, rows in enumerate(parts):
+        middle = (rows + parts) / 2
+        divergence = rows * np.log(rows / middle) + parts * np.log(parts / middle)
+        sums[head] = divergence.sum((-1, -2)) / 2
+    return sums
+
+
+def scipy_divergences(parts: Array) -> Array:
+    """The same from scipy's jensenshannon, a pair of heads at a time and each pair once."""
+    distance = _scipy().spatial.distance
+    sums = np.zeros((len(parts), len(parts)))
+    for head, rows in enumerate(parts):
+        for other in range(head + 1, len(parts)):
+            roots = distance.jensenshannon(rows, parts[other], axis=-1)
+            sums[head, other] = sums[other, head] = (roots * roots).sum()
+    return sums
+
+
+def scipy_flips(first: Array, second: Array) -> Array:
+    """Flip rates (head,) of distances without ties or gaps: (1 - Kendall's tau) / 2 of each row."""
+    tau = _scipy().stats.kendalltau
+    others = ~np.eye(len(first), dtype=bool)
+    return np.array(
+        [(1 - tau(x[o], y[o]).statistic) / 2 for x, y, o in zip(first, second, others, strict=True)]
+    )
 
 
 def torch_rows(
@@ -150,6 +188,15 @@ def torch_missing() -> str | None:
     return None
 
 
+def scipy_missing() -> str | None:
+    """Why the peers on scipy cannot be run, in words; None where they can."""
+    try:
+        _scipy()
+    except Unavailable as error:
+        return str(error)
+    return None
+
+
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
     """Let torch, where it is installed, use `count` threads, and set back what was there before."""
@@ -173,6 +220,18 @@ def _torch() -> Any:
             'The PyTorch peers need torch. Install it: pip install "sinkscope[reference]"'
         ) from None
     return torch
+
+
+def _scipy() -> Any:
+    try:
+        import scipy
+        import scipy.spatial
+        import scipy.stats
+    except ImportError:
+        raise Unavailable(
+            'The SciPy peers need scipy. Install it: pip install "sinkscope[clustering]"'
+        ) from None
+    return scipy
 
 
 def _numpy_entropies(attention: Array, sink_mask: Array) -> EntropySplit:

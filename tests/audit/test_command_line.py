@@ -136,6 +136,16 @@ def test_a_model_is_audited_on_texts(call, monkeypatch, tmp_path):
     assert "Clark et al. 2019" in shown
 
 
+def test_invariances_are_shown_where_they_are_asked_for(call, monkeypatch):
+    monkeypatch.setattr(command, "load", lambda *_: small_model())
+    texts = ("--text", "The doctor saw the nurse.", "--text", "A donkey sleeps!")
+    code, shown, _ = call(*texts, "--invariances")
+    assert code == 0
+    assert "What each distance is blind to" in shown
+    assert "ok      invariance_offset" in shown
+    assert "What each distance is blind to" not in call(*texts)[1]
+
+
 def test_without_texts_the_passages_are_taken(call, monkeypatch):
     seen = []
 
@@ -166,6 +176,7 @@ def test_without_scipy_clusters_are_not_run_and_nothing_else_is(call, rows, monk
     [
         (("--attention", "rows.npz", "--model", "m"), "--attention and --model: expected one of the two"),
         (("--attention", "rows.npz", "--truncate"), "--attention and --truncate"),
+        (("--attention", "rows.npz", "--invariances"), "--attention and --invariances"),
         (("--zeros", "refuse"), "--zeros: expected --attention beside it"),
         (("--layout", "head query key"), "--layout: expected --attention beside it"),
         (("--attention", "none.npz"), "no such file"),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -109,3 +111,34 @@ def test_quantities_have_names():
         "entropy content",
     ]
     assert list(quantities(TRUTH)) == ["share"]
+
+
+def test_a_part_of_the_work_is_scaled_to_all_of_it():
+    def slow():
+        time.sleep(0.01)
+        return TRUTH
+
+    both = (Contender("fastpath", slow, BOUNDS), Contender("a tenth", slow, BOUNDS, share=0.1))
+    rows = records(run_case(case(*both), rounds=3))
+    assert rows["a tenth"]["ms"] >= 100
+    assert 5 < rows["a tenth"]["times"] < 20
+
+
+def test_a_partial_peer_may_leave_quantities_out_and_others_may_not():
+    truth = {"jsd keep": TRUTH, "jsd drop": 2 * TRUTH}
+    half = {"jsd keep": TRUTH}
+    bounds = {"jsd": Bound(1e-3)}
+    for partial in (True, False):
+        peer = Contender("peer", lambda: half, bounds, partial=partial)
+        given = (Contender("fastpath", lambda: truth, bounds), peer)
+        outcome = run_case(Case("distances", "Title", lambda: truth, given, shown="jsd"), rounds=2)
+        assert outcome.check.ok is partial
+    wrong = Contender("peer", lambda: {"jsd keep": TRUTH + 1}, bounds, partial=True)
+    outcome = run_case(Case("distances", "Title", lambda: truth, (given[0], wrong), shown="jsd"), rounds=2)
+    assert not outcome.check.ok
+
+
+def test_our_milliseconds_are_judged_by_a_goal_of_their_own():
+    outcome = run_case(case(contender("fastpath"), contender("x"), key="verdicts"), rounds=2)
+    rows = records(outcome)
+    assert (rows["fastpath"]["goal"], rows["fastpath"]["verdict"]) == ("<= 50 ms", "met")

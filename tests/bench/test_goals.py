@@ -34,5 +34,6 @@ def test_goals_are_found_by_case_and_peer_and_each_is_there_once():
 def test_goals_in_words():
     assert find_goal("rows", "read-only loop").words == ">= 0.8"
     assert find_goal("transformed memory", "torch, einsum").words == ">= 1000"
+    assert find_goal("verdicts", "fastpath").words == "<= 50 ms"
     assert find_goal("rows time in T").words == "<= 2.05"
     assert find_goal("causal", "torch, SDPA").words == ">= 0.67"  # at most 1.5 times its time

@@ -57,6 +57,14 @@ def beside(part):
     return replace(DOCUMENT, parts=(*DOCUMENT.parts, part))
 
 
+def test_our_own_goal_has_a_line():
+    ours = ("fastpath", 12.5, None, None, None, "<= 50 ms", "met", 0.0)
+    table = Table("verdicts", "Verdicts", _COLUMNS, (ours, ("scipy", 80.0, 6.4, 6.0, 7.0, "", "", 0.0)))
+    lines = markdown(replace(DOCUMENT, parts=(table,))).split("\n")
+    assert lines[2] == "| Verdicts |  | 12.5 ms |  |  | <= 50 ms | met |"
+    assert lines[3].startswith("| Verdicts | scipy | 12.5 ms | 80.0 ms |")
+
+
 def test_the_table_holds_every_comparison_losses_included():
     lines = markdown(DOCUMENT).split("\n")
     assert lines[2:9] == [

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mpmath
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,13 +20,13 @@ EPS = float(np.finfo(np.float64).eps)
 
 @compiled_parallel
 def mixture_all(p: Array, q: Array, log_p: Array, log_q: Array, out: Array) -> None:
-    for i in range(p.shape[0]):
+    for i in numba.prange(p.shape[0]):
         out[i] = _jensen.mixture(p[i], q[i], log_p[i], log_q[i])
 
 
 @compiled_parallel
 def close_all(p: Array, q: Array, log_p: Array, log_q: Array, out: Array) -> None:
-    for i in range(p.shape[0]):
+    for i in numba.prange(p.shape[0]):
         out[i] = _jensen.jensen_close(p[i], q[i], log_p[i], log_q[i])
 
 

@@ -59,7 +59,7 @@ def exp64_all(x: Array, out: Array) -> None:
 
 @compiled_parallel
 def log64_all(x: Array, out: Array) -> None:
-    for i in range(x.shape[0]):
+    for i in numba.prange(x.shape[0]):
         out[i] = _math.log64(x[i])
 
 

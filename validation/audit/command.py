@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -14,10 +14,12 @@ from validation.audit.saving import check_save, save_distances
 from validation.command_parts import Texts, describe_rows, document, here, load, read_rows
 from validation.progress import Progress
 from validation.report.as_json import as_data
-from validation.report.document import Document, Note
+from validation.report.document import Document, Note, Part
 from validation.report.live import announce_compiling
 
 __all__ = ["Wanted", "audit_file", "audit_texts", "bundled_passages"]
+
+_TRIED = 3  # texts whose scores the invariances are tried on; each takes a third of a second
 
 
 class Wanted(NamedTuple):
@@ -49,6 +51,7 @@ def audit_texts(
     min_content_keys: int,
     cluster: str | None,
     truncate: bool,
+    invariances: Callable[..., tuple[Part, ...]] | None = None,
     engine: str,
     verify: int | None,
     verify_seed: int | None,
@@ -56,7 +59,7 @@ def audit_texts(
     wanted: Wanted,
     progress: Progress,
 ) -> Document:
-    """Audit a model on texts; `wanted` names the files to write."""
+    """Audit a model on texts; `wanted` names the files to write, `invariances` makes its section."""
     model = load(model_name, progress)
     found = audit(
         model,
@@ -74,7 +77,15 @@ def audit_texts(
         progress=progress,
     )
     stated = _stated(sink, layers, "from the scores", engine, seed)
-    made = document("audit", model, texts, found.parts, truncate=truncate, **stated)
+    parts = found.parts
+    if invariances is not None:
+        some = texts.texts[:_TRIED]
+        parts = (
+            *parts,
+            Note("section", "What leaves a distance as it is"),
+            *invariances(model, some, progress),
+        )
+    made = document("audit", model, texts, parts, truncate=truncate, **stated)
     return _finish(made, found, wanted, model.name)
 
 

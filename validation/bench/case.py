@@ -41,6 +41,8 @@ _ACCURACY = (
 )
 
 
+_PLURAL = {"share": "shares", "jsd": "divergences", "flips": "flip rates"}
+
 FLOAT32_PEER = {"share": Bound(1e-4), "r": Bound(0.0, 2e-3), "entropy": Bound(1e-3)}
 """A float32 sum of n terms in sequence is off by at most n eps, 2.4e-4 at 2048 and half of it in pairs; an r
 has four such sums and an entropy a logarithm of about eight. Enough to see that a peer computes the same."""
@@ -50,7 +52,8 @@ has four such sums and an entropy a logarithm of about eight. Enough to see that
 class Contender:
     """One way to the numbers. `missing` says why it cannot be run; without `bounds` it has none to compare.
 
-    A `slow` one takes part in the first rounds only.
+    A `slow` one takes part in the first rounds only. A `partial` one gives some of the quantities only. One
+    that does a `share` of the work has its time divided by it.
     """
 
     name: str
@@ -58,6 +61,8 @@ class Contender:
     bounds: Mapping[str, Bound] = field(default_factory=dict)
     missing: str | None = None
     slow: bool = False
+    partial: bool = False
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,7 @@ class Case:
     contenders: Sequence[Contender]
     notes: tuple[str, ...] = ()
     judged: bool = True  # whether the goals are for this size
+    shown: str = "share"  # the kind of quantity whose error the table shows
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,8 @@ class Outcome:
         rounds = self.timings.seconds.shape[1] if self.timings else 0
         slow = [contender.name for contender in self.case.contenders if contender.slow]
         few = f" ({', '.join(slow)}: the first 3)" if slow and rounds > 3 else ""
-        about = f"medians of {rounds} rounds in turns{few}; error: of shares, against the float64 oracle"
+        what = _PLURAL.get(self.case.shown, self.case.shown)
+        about = f"medians of {rounds} rounds in turns{few}; error: of {what}, against the float64 oracle"
         return Table(self.case.key, self.case.title, _COLUMNS, tuple(rows), (*self.case.notes, about))
 
     @property
@@ -119,7 +126,7 @@ class Outcome:
     def _row(self, contender: Contender, ours: str) -> tuple[Any, ...]:
         name, goal = contender.name, find_goal(self.case.key, contender.name)
         error = max(
-            (value for key, value in self.errors.get(name, {}).items() if key.startswith("share")),
+            (value for key, value in self.errors.get(name, {}).items() if key.startswith(self.case.shown)),
             default=None,
         )
         timed = self.timings is not None and name in self.timings.names
@@ -130,7 +137,8 @@ class Outcome:
         if name in self.wrong:
             verdict = "disagrees"
         elif goal is not None:
-            verdict = judge(goal, times.median if times else None, self.case.judged)
+            value = ms if name == ours else times.median if times else None
+            verdict = judge(goal, value, self.case.judged)
         else:
             verdict = "" if timed else "not run"
         spread = times or (None, None, None)
@@ -161,7 +169,9 @@ def run_case(
             continue
         found = contender.call()
         if contender.bounds:
-            errors[contender.name], complaint = _disagreement(truth, quantities(found), contender.bounds)
+            given = quantities(found)
+            wanted = {name: truth[name] for name in truth if name in given or not contender.partial}
+            errors[contender.name], complaint = _disagreement(wanted, given, contender.bounds)
             if complaint:
                 wrong[contender.name] = complaint
         del found
@@ -173,12 +183,19 @@ def run_case(
         warmup = 1 if once < budget / 4 else 0
         slow = {contender.name for contender in present if contender.slow}
         timings = in_turns(calls, rounds, warmup=warmup, budget=budget, pause=pause, slow=slow)
+        shares = [contender.share for contender in present if contender.name in calls]
+        timings = timings._replace(seconds=timings.seconds / np.array(shares)[:, None])
     progress(f"{case.key}: timed", 2, 2)
     return Outcome(case, errors, wrong, timings)
 
 
 def quantities(found: Any) -> dict[str, Array]:
-    """The arrays of a result by name: "share attention", "r value_norm", "entropy total", or one "share"."""
+    """The arrays of a result by name: "share attention", "r value_norm", "entropy total", or one "share".
+
+    What comes by name already stays as it is.
+    """
+    if isinstance(found, Mapping):
+        return {name: np.asarray(value) for name, value in found.items()}
     if not isinstance(found, RowMeasures):
         return {"share": np.asarray(found)}
     named = {f"share {name}": share for name, share in found.shares.items()}
@@ -190,13 +207,13 @@ def quantities(found: Any) -> dict[str, Array]:
 
 def sound(rows: Sequence[tuple[Any, ...]]) -> Table:
     """Our errors beside what they may be, from the `accuracy` of outcomes."""
-    title = "Accuracy: our float32 results against the float64 oracle"
+    title = "Accuracy: our results against the float64 oracle"
     return Table(
         "accuracy",
         title,
         _ACCURACY,
         tuple(rows),
-        ("absolute errors, of entropies in nats; of r relative ones",),
+        ("absolute errors, of entropies in nats; of r and of distances relative ones",),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastpath
-from validation.bench.agreement import rows_complaint, shares_complaint
+from validation.bench.agreement import distances_complaint, rows_complaint, shares_complaint
 from validation.bench.child import ask
 from validation.bench.goals import find_goal, judge
 from validation.bench.inputs import draw_pairs, draw_rows
@@ -17,7 +17,7 @@ from validation.bench.timing import growth_exponent, in_turns, peak_bytes
 from validation.progress import Progress, silent
 from validation.report.document import Check, Column, Table
 
-__all__ = ["first_use", "growth", "resident_memory"]
+__all__ = ["distance_growth", "first_use", "growth", "resident_memory"]
 
 _MIB = 2**20
 _LARGEST = 3  # sizes that an exponent is judged by
@@ -103,6 +103,54 @@ def growth(
     )
 
 
+def distance_growth(
+    heads: Sequence[int],
+    lengths: Sequence[int],
+    progress: Progress = silent,
+    *,
+    rounds: int = 5,
+    budget: float = 20.0,
+    pause: float = 0.0,
+) -> tuple[Table | Check, ...]:
+    """Time of both divergences over heads and over T, at the middle of the other; each size agrees first."""
+    count, size = (sorted(sizes)[len(sizes) // 2] for sizes in (heads, lengths))
+    progress("growth of distances", 0, 1)
+    wrong: list[str] = []
+    times = {
+        axis: _medians(_agreed(f"distances over {axis}", make, sizes, wrong), rounds, budget / 4, pause)
+        for axis, make, sizes in (
+            ("heads", lambda given: _distances(given, size), heads),
+            ("T", lambda given: _distances(count, given), lengths),
+        )
+    }
+    progress("growth of distances", 1, 1)
+    columns = (Column("what", "what"), Column("value", "exponent", ".2f"), Column("all_sizes", "all", ".2f"))
+    rows = [
+        (what, exponent, every)
+        for what, exponent, _, _, every in (
+            _exponent("distances time in heads", heads, times["heads"], False),
+            _exponent("distances time in T", lengths, times["T"], False),
+        )
+    ]
+    about = (
+        "of the three largest sizes below, and of all; pairs of heads and pairs of tokens both grow by two",
+        f"both divergences; over heads at T = {size}, over T with {count} heads",
+    )
+    return (
+        Table("distance_growth", "Growth exponents of the distances", columns, tuple(rows), about),
+        *(
+            _sizes(
+                f"distances_over_{axis}",
+                axis,
+                sizes,
+                [(f"distances time in {axis}", [1e3 * value for value in times[axis]])],
+            )
+            for axis, sizes in (("heads", heads), ("T", lengths))
+        ),
+        _agreement("distance_growth", wrong),
+    )
+
+
 def resident_memory(
     sizes: tuple[int, int, int], progress: Progress = silent, judged: bool = True
 ) -> tuple[Table, Check]:
@@ -179,6 +227,14 @@ def _streaming(n_heads: int, size: int, d_head: int, causal: bool) -> _Sized:
     return _Sized(
         lambda: fastpath.sink_share_from_query_key(*pairs, causal=causal),
         lambda found: shares_complaint(found, pairs, causal),
+    )
+
+
+def _distances(n_heads: int, size: int) -> _Sized:
+    attention, sinks, _ = draw_rows((n_heads, size, size))
+    return _Sized(
+        lambda: fastpath.distance_sums(attention, sinks, "jsd"),
+        lambda found: distances_complaint(found, attention, sinks),
     )
 
 

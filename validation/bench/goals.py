@@ -13,19 +13,20 @@ class Goal(NamedTuple):
     """One goal: a case, whom it is set against, and the limit.
 
     Against a peer the value is its time (or memory) over ours, so that 1 / 1.5 allows us 1.5 times its time;
-    against "itself" it is a quantity of ours.
+    against "itself" it is a quantity of ours, against "fastpath" our milliseconds.
     """
 
     case: str
     peer: str
     limit: float
     direction: Literal["at least", "at most"]
+    unit: str = ""
 
     @property
     def words(self) -> str:
         """The goal as it stands in a table, like ">= 8" or "<= 2.05"."""
         number = f"{self.limit:.2f}".rstrip("0").rstrip(".")
-        return f"{'>=' if self.direction == 'at least' else '<='} {number}"
+        return f"{'>=' if self.direction == 'at least' else '<='} {number}{self.unit}"
 
 
 GOALS = (
@@ -40,6 +41,10 @@ GOALS = (
     Goal("streaming", "torch, rows stored", 4, "at least"),
     Goal("causal", "torch, SDPA", 1 / 1.5, "at least"),
     Goal("causal", "torch, rows stored", 4, "at least"),
+    Goal("distances", "numpy, loop over heads", 40, "at least"),
+    Goal("distances", "scipy, pair by pair", 60, "at least"),
+    Goal("all distances", "fastpath, JSD alone", 1 / 3, "at least"),
+    Goal("verdicts", "fastpath", 50, "at most", " ms"),
     Goal("memory", "itself", 64, "at most"),
     Goal("rows time in T", "itself", 2.05, "at most"),
     Goal("streaming time in T", "itself", 2.05, "at most"),

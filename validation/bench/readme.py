@@ -94,6 +94,10 @@ def _lines(table: Table) -> Iterator[str]:
     records = table.records()
     if {"contender", "ms"} <= keys:
         ours = records[0]["ms"]
+        if records[0]["goal"]:
+            yield _line(
+                table.title, "", _milliseconds(ours), "", "", records[0]["goal"], records[0]["verdict"]
+            )
         for number, record in enumerate(records[1:]):
             what = table.title if number == 0 else ""
             yield _line(

@@ -16,7 +16,7 @@ from validation.report.document import Check, Note, Part, Table
 
 __all__ = ["QUICK", "SECTIONS", "WHOLE", "Sizes", "goal_note", "read_sections", "run_bench"]
 
-SECTIONS = ("rows", "streaming", "memory", "sweep", "compile", "forward")
+SECTIONS = ("rows", "streaming", "distances", "verdicts", "memory", "sweep", "compile", "forward")
 
 
 class Sizes(NamedTuple):
@@ -26,10 +26,14 @@ class Sizes(NamedTuple):
     transformed: tuple[int, int, int, int]  # (head, token, d_head, d_model)
     streaming: tuple[int, int, int]  # (head, token, d_head)
     causal: tuple[int, int, int]
+    distances: tuple[int, int, int]  # (head, query, key)
+    verdicts: int  # heads
     memory: tuple[int, int, int]
     first: tuple[int, int, int]
     lengths: tuple[int, ...]  # of the sweep over T
     heads: tuple[int, ...]
+    distance_heads: tuple[int, ...]  # of the sweeps of distances
+    distance_lengths: tuple[int, ...]
     forward: tuple[int, ...]  # tokens
     rounds: int
     budget: float  # seconds of timing for each case
@@ -42,10 +46,14 @@ WHOLE = Sizes(
     transformed=(12, 512, 64, 768),
     streaming=(12, 2048, 32),
     causal=(9, 4096, 64),
+    distances=(144, 128, 128),
+    verdicts=270,
     memory=(12, 16384, 32),
     first=(4, 64, 32),
     lengths=(256, 512, 1024, 2048, 4096),
     heads=(1, 2, 4, 8, 16),
+    distance_heads=(18, 36, 72, 144, 288),
+    distance_lengths=(32, 64, 128, 256),
     forward=(128, 512),
     rounds=15,
     budget=25.0,
@@ -56,10 +64,14 @@ QUICK = Sizes(
     transformed=(2, 128, 64, 768),
     streaming=(2, 1024, 32),
     causal=(2, 1024, 64),
+    distances=(36, 64, 64),
+    verdicts=72,
     memory=(2, 4096, 32),
     first=(4, 64, 32),
     lengths=(128, 256, 512, 1024),
     heads=(1, 2, 4),
+    distance_heads=(12, 24, 48),
+    distance_lengths=(32, 64, 128),
     forward=(128,),
     rounds=5,
     budget=2.0,
@@ -86,8 +98,10 @@ def run_bench(
             )
         )
     missing = peers.torch_missing()
-    if missing and {"rows", "streaming"} & set(wanted):
-        parts.append(Note("not_run", f"NOT RUN: {missing}"))
+    scipy_missing = peers.scipy_missing() if {"distances", "verdicts"} & set(wanted) else None
+    for why in (missing if {"rows", "streaming"} & set(wanted) else None, scipy_missing):
+        if why:
+            parts.append(Note("not_run", f"NOT RUN: {why}"))
     with equal_threads():
         if differ := unequal(thread_counts()):
             parts.append(Note("threads", differ))
@@ -109,7 +123,11 @@ def goal_note(parts: Sequence[Part]) -> list[Part]:
         for record in table.records():
             if record.get("goal") and record.get("verdict") in found:
                 peer = record.get("contender")
-                found[record["verdict"]].append(f"{table.key} against {peer}" if peer else record["what"])
+                found[record["verdict"]].append(
+                    f"{table.key} against {peer}"
+                    if peer not in (None, "fastpath")
+                    else record.get("what", table.key)
+                )
     if not found[MET] and not found[MISSED]:
         return []
     named = [f"{len(found[MET])} met"]
@@ -141,6 +159,8 @@ def read_sections(names: str | None, quick: bool = False) -> tuple[str, ...]:
 _TITLES = {
     "rows": "From attention rows",
     "streaming": "From queries and keys",
+    "distances": "Distances between heads",
+    "verdicts": "Verdicts about heads",
     "memory": "Memory",
     "sweep": "Growth",
     "compile": "First use",
@@ -156,7 +176,7 @@ def _run(
 
         table = forward_ratios(model(), sizes.forward, progress, repeats=sizes.rounds)
         return [table, _agreement(table)]
-    from validation.bench import figures, rows, streaming
+    from validation.bench import distances, figures, rows, streaming
 
     if name == "rows":
         makers: tuple[Callable[[], Case], ...] = (
@@ -171,6 +191,22 @@ def _run(
             lambda: streaming.streaming_case(sizes.causal, True, missing, sizes.judged),
         )
         return _cases(makers, sizes, progress)
+    if name == "distances":
+        makers = (
+            lambda: distances.divergence_case(sizes.distances, sizes.judged),
+            lambda: distances.distance_case(sizes.distances, sizes.judged),
+        )
+        grown = figures.distance_growth(
+            sizes.distance_heads,
+            sizes.distance_lengths,
+            progress,
+            rounds=min(sizes.rounds, 5),
+            budget=sizes.budget,
+            pause=sizes.pause,
+        )
+        return [*_cases(makers, sizes, progress), *grown]
+    if name == "verdicts":
+        return _cases((lambda: distances.verdict_case(sizes.verdicts, sizes.judged),), sizes, progress)
     if name == "memory":
         return figures.resident_memory(sizes.memory, progress, sizes.judged)
     if name == "compile":

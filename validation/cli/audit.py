@@ -32,6 +32,7 @@ __all__: list[str] = []
         "sinkscope audit --model path/to/model --file my_texts.txt --json audit.json",
         "sinkscope audit --layers 0-2 --verify 100 --save distances.npz",
         "sinkscope audit --cluster jsd,clark2019 --figures figures",
+        "sinkscope audit --invariances",
         "sinkscope audit --attention rows.npz --sink 0",
         "sinkscope audit --attention rows.npz --sink first --zeros replace:1e-6",
     )
@@ -71,6 +72,13 @@ def audit(
             "aitchison and clark2019 (with commas), or by all.",
         ),
     ] = None,
+    invariances: Annotated[
+        bool,
+        typer.Option(
+            "--invariances",
+            help="Show too, on scores of the first three texts, what leaves each distance as it is.",
+        ),
+    ] = False,
     engine: Engine = "fastpath",
     verify: Annotated[
         int | None,
@@ -111,6 +119,7 @@ def audit(
     """
     from validation import command_parts
     from validation.audit import command
+    from validation.studies.invariances import invariance_table
     from validation.table import MIN_CONTENT_KEYS
 
     calm_threads()
@@ -137,6 +146,7 @@ def audit(
                 min_content_keys=least,
                 cluster=cluster,
                 truncate=truncate,
+                invariances=invariance_table if invariances else None,
                 engine=engine,
                 verify=verify,
                 verify_seed=verify_seed,
@@ -152,6 +162,7 @@ def audit(
         "--file": file,
         "--truncate": truncate,
         "--encoding": encoding,
+        "--invariances": invariances,
     }
     refuse_beside("--attention", beside)
     wanted.check([attention, *filter(None, [json])])

@@ -30,7 +30,8 @@ def bench(
         typer.Option(
             "--only",
             metavar="SECTIONS",
-            help="Some of rows, streaming, memory, sweep, compile, forward, with commas.",
+            help="Some of rows, streaming, distances, verdicts, memory, sweep, compile, forward, "
+            "with commas.",
         ),
     ] = None,
     readme: Annotated[
