@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 from collections.abc import Callable
@@ -40,9 +41,8 @@ class _Process:
         except ValueError:  # no threads were started
             return
         if self.layer == "omp":
-            from numba.np.ufunc import omppool
-
-            self.lost = omppool.openmp_vendor == "GNU"
+            pool = importlib.import_module("numba.np.ufunc.omppool")
+            self.lost = pool.openmp_vendor == "GNU"
 
 
 _process = _Process()

@@ -48,7 +48,10 @@ def compiled_parallel(function: Function) -> Function:
     except RuntimeError as error:  # Numba finds neither a writable source folder nor a home for its cache
         warn_not_kept(error)
         compiled = numba.njit(function, cache=False, **options)
-    return Guarded(compiled) if hasattr(compiled, "py_func") else compiled  # without the JIT it is `function`
+    if not hasattr(compiled, "py_func"):  # without the JIT it is `function` itself
+        return function
+    guarded: Any = Guarded(compiled)
+    return guarded
 
 
 def inlined(function: Function) -> Function:
