@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from validation import distance_definitions as definitions
 from validation.definitions import widest
-from validation.properties.finding import Finding, deviation, size_of
+from validation.properties.finding import Finding, deviation
 from validation.properties.implementation import Implementation
 
 __all__ = [
