@@ -17,6 +17,7 @@ __all__ = [
     "centred_log_ratios",
     "channels_add_up",
     "channels_by_definition",
+    "channels_from_scores",
     "entropy_by_definition",
     "entropy_chain_rule",
     "entropy_from_scores",
@@ -150,6 +151,17 @@ def channels_by_definition(
     wanted = definitions.entropy_change(x, y, sink_mask, visible)
     gap = _worst(implementation.entropy_change(x, y, sink_mask, visible), wanted, 1.0)
     return Finding("the channels by definition", gap[0], _NATS, gap[1])
+
+
+def channels_from_scores(
+    implementation: Implementation, x: Any, y: Any, sink_mask: Any, visible: Any = None
+) -> Finding:
+    """Scores give the change of the entropy of their softmax rows, and both channels of it."""
+    rows = softmax(x, visible), softmax(y, visible)
+    wanted = definitions.entropy_change(*rows, sink_mask, visible)
+    found = implementation.entropy_change_from_scores(x, y, sink_mask, visible)
+    gap = _worst(found, wanted, 1.0)
+    return Finding("the channels from scores", gap[0], _NATS, gap[1])
 
 
 def softmax(scores: Any, visible: Any = None) -> Array:
