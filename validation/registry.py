@@ -55,7 +55,7 @@ REASONS: Mapping[str, str] = {
 }
 """Why the bounds of `bound_for` are what they are.
 
-Products below the smallest normal number have none, nor have rows whose mean content weight is below it.
+Entropies of rows whose mean content weight is below the smallest normal number have none.
 """
 
 
@@ -207,7 +207,11 @@ def _with_named_norms(cases: Callable[[], Iterator[Case]]) -> Iterator[Case]:
         given = dict(case.arguments)
         norm = given.pop("norm", None)
         names = ("value_norm", "transformed_norm", "third")[: number % 4 if cases is row_cases else 1]
-        norms = {} if norm is None else {name: (norm, norm**2, norm + 1)[k] for k, name in enumerate(names)}
+        norms = (
+            {}
+            if norm is None
+            else {name: (norm, norm[..., ::-1], norm + 1)[k] for k, name in enumerate(names)}
+        )
         yield Case(case.name, {**given, "norms": norms, "entropies": number % 2 == 0})
 
 

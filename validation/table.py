@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import oracle
-from oracle._checks import reject
+from oracle._checks import check_norm, reject
 
 __all__ = [
     "HEAD_SUMMED",
@@ -103,8 +103,16 @@ def content_queries(
     """Which rows of a text count, (query,), and how many causal rows were left out.
 
     "content" takes the queries that are real and no sink, "all" every real query. In a causal text (nobody
-    sees a later key) a row counts from `min_content_keys` visible content keys on.
+    sees a later key) a row counts from `min_content_keys` visible content keys on. Raises InputError for the
+    masks of several layers.
     """
+    if visible.ndim != 2:
+        reject(
+            "visible",
+            expected="the mask of one layer, (query, key)",
+            found=f"shape {visible.shape}",
+            todo="Take the layer's with visible_in.",
+        )
     if queries not in ("content", "all"):
         reject("queries", expected="content or all", found=repr(queries), todo="Name one of the two.")
     chosen = visible.any(axis=1)
@@ -147,6 +155,7 @@ def tabulate(
         )
     rows, left_out = content_queries(sink_mask, visible, queries, min_content_keys)
     seen = visible[rows]
+    _check_norms(norms, chosen, attention.shape, visible, rows)
     shape = (len(chosen), attention.shape[1], len(rows))
     shares = {name: np.empty(shape) for name in ("attention", *norms)}
     ratios = {name: np.empty(shape) for name in norms}
@@ -163,6 +172,19 @@ def tabulate(
         content[index] = _content(part, found.shares["attention"], sink_mask, seen, measures)
     grid = (chosen, range(shape[1]), rows)
     return _assemble(text, grid, sink_mask, visible, shares, ratios, content, left_out)
+
+
+def _check_norms(
+    norms: Mapping[str, Array],
+    chosen: Sequence[int],
+    shape: tuple[int, ...],
+    visible: NDArray[np.bool_],
+    rows: NDArray[np.intp],
+) -> None:
+    """Refuse the norms of all chosen layers at once, so that the message knows the layer."""
+    picked = np.isin(np.arange(shape[0]), chosen)[:, None, None]
+    for name, norm in norms.items():
+        check_norm(np.where(picked, norm, 0), (*shape[:2], len(rows), shape[-1]), visible[rows], name)
 
 
 def tabulate_head_summed(

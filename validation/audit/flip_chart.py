@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oracle._checks import reject
 from validation.audit.drawing import Subject, figure_bytes
-from validation.audit.metric_names import metric_name
+from validation.metric_names import metric_name
 from validation.wording import percent
 
 __all__ = ["FlipBar", "flip_chart"]
@@ -20,6 +20,7 @@ Array = NDArray[Any]
 # Blue, orange and green of Okabe and Ito (2008), which colour-blind readers tell apart.
 _OBSERVED = "#0072B2"
 _FLOORS = {"keep": "#E69F00", "drop": "#009E73"}
+_WIDTH = 9  # inches
 
 
 class FlipBar(NamedTuple):
@@ -48,6 +49,7 @@ def flip_chart(flips: Sequence[FlipBar], subject: Subject, *, format: str = "png
 
     def draw(figure: Any) -> None:
         figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+        subject.write_below(figure, _WIDTH)
         axes = figure.subplots()
         farthest = max((_draw_bar(axes, line, bar) for line, bar in enumerate(flips)), default=0.0)
         axes.set(xlim=(0, max(1.15 * farthest, 0.01)), ylim=(len(flips) - 0.3, -0.5))
@@ -64,8 +66,10 @@ def flip_chart(flips: Sequence[FlipBar], subject: Subject, *, format: str = "png
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
 
     said = "; ".join(_in_words(bar, name) for bar, name in zip(flips, names, strict=True))
-    size = (9, 1.6 + 0.55 * len(flips))
-    return figure_bytes(draw, size, format=format, title=title, description=f"Flip rates. {said}.")
+    size = (_WIDTH, 1.6 + 0.55 * len(flips))
+    return figure_bytes(
+        draw, size, format=format, title=title, description=f"Flip rates. {said}.{subject.ending}"
+    )
 
 
 def _draw_bar(axes: Any, line: int, bar: FlipBar) -> float:

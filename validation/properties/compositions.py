@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from validation import distance_definitions as definitions
 from validation.definitions import widest
-from validation.properties.finding import Finding, deviation, size_of
+from validation.properties.finding import Finding, deviation
 from validation.properties.implementation import Implementation
 
 __all__ = [
@@ -39,15 +39,16 @@ def centred_log_ratios(implementation: Implementation, parts: Any, visible: Any 
     found = implementation.clr(parts, visible)
     given = np.asarray(parts).astype(widest(parts))
     seen = np.broadcast_to(True if visible is None else np.asarray(visible, dtype=bool), given.shape)
-    wanted = np.zeros_like(given)
+    wanted, size = np.zeros_like(given), 0.0
     for place in np.ndindex(*given.shape[:-1]):
         logs = [np.log(part) for part, see in zip(given[place], seen[place], strict=True) if see]
         if not logs:
             wanted[place] = np.nan
+        size = max([size, *map(abs, logs)])  # of what is subtracted: the differences may vanish beside it
         for key in np.flatnonzero(seen[place]):
             wanted[place][key] = np.log(given[place][key]) - sum(logs) / len(logs)
     gap = deviation(found, wanted)
-    bound = implementation.rounding(given.shape[-1], parts) * size_of(wanted)
+    bound = implementation.rounding(given.shape[-1], parts) * (size or 1.0)
     return Finding("clr by definition", gap[0], bound, gap[1])
 
 
