@@ -36,6 +36,7 @@ from oracle.measures import (
     weighted_rows,
 )
 from oracle.model import Model, ModelConfig
+from oracle.silencing import logits_without_heads
 from oracle.sinks import choose_sinks
 from oracle.streaming import sink_share_from_query_key
 from oracle.trace import Trace
@@ -80,6 +81,7 @@ __all__ = [
     "head_summed_norm",
     "load_model",
     "logits",
+    "logits_without_heads",
     "mean_distances",
     "merge_words",
     "norm_odds_ratio",

@@ -80,6 +80,7 @@ def attend(
     scores: Array,
     attention: Array,
     scoring: Scoring = _PLAIN,
+    silenced: NDArray[np.bool_] | None = None,
 ) -> HeadOutputs:
     """Run the attention of one layer on hidden states (token, d_model).
 
@@ -87,6 +88,9 @@ def attend(
     `scoring` changes that, and minus infinity where the key is not visible (Vaswani et al. 2017, arXiv
     1706.03762, equation 1). A cap c makes them c tanh(score / c) before the mask. Heads share keys and values
     in order: with two key/value heads of four, heads 0 and 1 have the first.
+
+    The output of heads that are `silenced` (head,) is zero before W_O, which equals taking their slices out
+    of W_O; the output bias stays. Their scores and rows are not computed and not written.
     """
     queries, keys, values = _vectors(x, layer, n_heads, scoring)
     kind = x.dtype.type
@@ -96,6 +100,9 @@ def attend(
     hidden = None if visible.all() else ~visible
     context = np.empty_like(x, shape=(x.shape[0], n_heads, values.shape[-1]))
     for head in range(n_heads):  # one head at a time keeps its rows in the cache from product to softmax
+        if silenced is not None and silenced[head]:
+            context[:, head] = 0
+            continue
         np.matmul(scaled[head], keys[head].T, out=scores[head])
         if scoring.cap is not None:
             _cap(scores[head], kind(scoring.cap))

@@ -27,7 +27,16 @@ from oracle.rotary import turns
 from oracle.sinks import choose_sinks
 from oracle.trace import KEEP_ALL, KEEP_DEFAULT, Trace
 
-__all__ = ["embed", "feed_forward", "forward", "forward_batch", "normed", "positions_of"]
+__all__ = [
+    "embed",
+    "feed_forward",
+    "forward",
+    "forward_batch",
+    "normed",
+    "positions_of",
+    "run_block",
+    "scoring_of",
+]
 
 Array = NDArray[Any]
 
@@ -153,6 +162,40 @@ def positions_of(config: ModelConfig, ids: Array, real: NDArray[np.bool_]) -> ND
     return np.maximum(places + config.position_offset, 0)
 
 
+def run_block(
+    model: Model,
+    index: int,
+    x: Array,
+    visible: NDArray[np.bool_],
+    scoring: Scoring,
+    scores: Array,
+    attention: Array,
+    silenced: NDArray[np.bool_] | None = None,
+) -> tuple[Array, HeadOutputs]:
+    """Block `index` on what enters it, (token, d_model): what it puts out, and what its heads computed.
+
+    `visible` is that of a Trace and `scoring` comes from `scoring_of`; `scores` and `attention`, both (head,
+    query, key), are written into. Heads that are `silenced` (head,) write nothing, as in `attend`.
+    """
+    config, layer = model.config, model.layers[index]
+    seen = visible if visible.ndim == 2 else visible[index, 0]
+    if config.score_by_layer:
+        scoring = scoring._replace(divisor=index + 1.0)
+    entering = normed(x, layer.attention_norm, config) if config.norm_place != "post" else x
+    heads = attend(entering, layer, config.n_heads, seen, scores, attention, scoring, silenced)
+    return _add_to_residual(x, heads.output, layer, config), heads
+
+
+def scoring_of(config: ModelConfig, positions: Array, dtype: np.dtype[Any]) -> Scoring:
+    """How the scores of this model are made for tokens at `positions` (token,)."""
+    return Scoring(
+        scalar=config.score_scalar,
+        cap=config.score_cap,
+        turns=None if config.rotary is None else turns(config.rotary, positions, dtype),
+        norm_epsilon=config.norm_epsilon,
+    )
+
+
 def _visible(config: ModelConfig, real: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which key each query may see: (query, key), or (layer, 1, query, key) where layers differ in that."""
     visible = visible_keys(real)
@@ -185,32 +228,18 @@ def _run(
     spare = {name: np.empty(shapes[name][1:], dtype) for name in ("scores", "attention") if name not in kept}
     positions = positions_of(config, ids, real)
     x = embed(model.embeddings, ids, positions, types, config.norm_epsilon)
-    scoring = _scoring(config, positions, dtype)
+    scoring = scoring_of(config, positions, dtype)
     if "hidden_states" in kept:
         arrays["hidden_states"][0] = x
     for index, layer in enumerate(model.layers):
         scores, attention = (
             arrays[name][index] if name in kept else spare[name] for name in ("scores", "attention")
         )
-        seen = visible if visible.ndim == 2 else visible[index, 0]
-        if config.score_by_layer:
-            scoring = scoring._replace(divisor=index + 1.0)
-        entering = normed(x, layer.attention_norm, config) if config.norm_place != "post" else x
-        heads = attend(entering, layer, config.n_heads, seen, scores, attention, scoring)
-        x = _add_to_residual(x, heads.output, layer, config)
+        x, heads = run_block(model, index, x, visible, scoring, scores, attention)
         if "hidden_states" in kept:
             arrays["hidden_states"][index + 1] = x
         _record(arrays, index, heads, layer.output.weight)
     return arrays
-
-
-def _scoring(config: ModelConfig, positions: Array, dtype: np.dtype[Any]) -> Scoring:
-    return Scoring(
-        scalar=config.score_scalar,
-        cap=config.score_cap,
-        turns=None if config.rotary is None else turns(config.rotary, positions, dtype),
-        norm_epsilon=config.norm_epsilon,
-    )
 
 
 def _add_to_residual(x: Array, attended: Array, layer: Layer, config: ModelConfig) -> Array:

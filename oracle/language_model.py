@@ -10,15 +10,28 @@ from numpy.typing import NDArray
 
 from oracle._checks import as_array, reject
 from oracle.forward import forward, normed
-from oracle.model import Linear, Model
+from oracle.model import Head, Linear, Model
 from oracle.ops import linear
 from oracle.trace import Trace
 
-__all__ = ["log_likelihood", "logits", "perplexity"]
+__all__ = ["check_language_model", "log_likelihood", "logits", "perplexity"]
 
 Array = NDArray[Any]
 
 _ROWS = 64  # widened at once: a vocabulary is long
+
+
+def check_language_model(model: Model) -> Head:
+    """The language-model head of `model`; InputError, which says what it is instead, where there is none."""
+    head = model.head
+    if head is None or (head.words is None and not model.config.tied_head):
+        reject(
+            "model",
+            expected="a causal model with its language-model head",
+            found=f"{model.name}, " + ("a model of another kind" if head is None else "saved without one"),
+            todo="Take a checkpoint of the whole language model.",
+        )
+    return head
 
 
 def logits(model: Model, hidden_or_trace: Array | Trace) -> Array:
@@ -29,14 +42,7 @@ def logits(model: Model, hidden_or_trace: Array | Trace) -> Array:
     the cap c tanh(logit / c) follow; the result has the dtype of the model. Raises InputError for a model
     without a language-model head and for states of another width.
     """
-    head, config = model.head, model.config
-    if head is None or (head.words is None and not config.tied_head):
-        reject(
-            "model",
-            expected="a causal model with its language-model head",
-            found=f"{model.name}, " + ("a model of another kind" if head is None else "saved without one"),
-            todo="Take a checkpoint of the whole language model.",
-        )
+    head, config = check_language_model(model), model.config
     given = hidden_or_trace.hidden_states[-1] if isinstance(hidden_or_trace, Trace) else hidden_or_trace
     states = as_array("hidden_or_trace", given)
     if states.ndim < 2 or states.shape[-1] != config.d_model:

@@ -29,6 +29,8 @@ COMMANDS = [
     "diff",
     "measure",
     "audit",
+    "predict",
+    "prune",
     "bench",
     "models",
     "models list",

@@ -18,6 +18,7 @@ import typer
 from oracle import InputError, Unavailable
 from oracle._checks import InputTypeError
 from validation.cli import main
+from validation.progress import Interrupted
 from validation.report.document import Check, Document, Note
 from validation.running import BUG, guarded, run
 
@@ -39,6 +40,7 @@ def raising(error):
         (InputTypeError("two\nlines \x1b[31m"), 2, "two lines \\x1b[31m"),
         (Unavailable("torch is not here."), 3, "torch is not here."),
         (KeyboardInterrupt(), 130, "interrupted; nothing was written."),
+        (Interrupted("3 of 4 are kept."), 130, "3 of 4 are kept."),
         (typer.Abort(), 130, "interrupted; nothing was written."),
         (MemoryError("8 GiB"), 3, "not enough memory (8 GiB). Take fewer layers, or shorter texts."),
         (typer.BadParameter("no such thing."), 2, "Invalid value: no such thing. Try 'sinkscope --help'."),

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-__all__ = ["Progress", "silent"]
+__all__ = ["Interrupted", "Progress", "silent"]
+
+
+class Interrupted(Exception):
+    """Work was stopped from the keyboard and has kept something; the message says what, and is complete."""
 
 
 class Progress(Protocol):

@@ -156,6 +156,7 @@ def _ended(ending: SystemExit) -> int:
 
 def _explain(error: Exception) -> int:
     from oracle._checks import InputError, InputTypeError, Unavailable
+    from validation.progress import Interrupted
 
     if isinstance(error, OSError) and _is_of_echo(error):
         _drop(sys.stdout)
@@ -169,6 +170,9 @@ def _explain(error: Exception) -> int:
     if isinstance(error, (InputError, InputTypeError)):
         _say(str(error))
         return WRONG_CALL
+    if isinstance(error, Interrupted):
+        _say(str(error))
+        return INTERRUPTED
     if isinstance(error, Unavailable):
         _say(str(error))
         return NOT_RUN

@@ -15,7 +15,16 @@ from validation.running import guarded
 
 __all__ = ["app", "main"]
 
-for _module in ("checks", "measure", "audit", "collapse", "bench", "models"):  # in the order of the help text
+for _module in (
+    "checks",
+    "measure",
+    "audit",
+    "predict",
+    "prune",
+    "collapse",
+    "bench",
+    "models",
+):  # as the help lists them
     import_module(f"{__name__}.{_module}")
 
 

@@ -96,7 +96,7 @@ def collapse_checkpoints(
         **_stated(sink, layers, min_content_keys, engine),
         **here(),
     }
-    notes = _draw(wanted, {"collapse": series})
+    notes = _draw(wanted, {"collapse": series}, f"steps {series.steps[0]:,} to {series.steps[-1]:,}")
     return Document("collapse", about, (*texts.notes, *report(series), *notes))
 
 
@@ -142,8 +142,8 @@ def _stated(sink: str, layers: str | None, min_content_keys: int, engine: str) -
     }
 
 
-def _draw(wanted: Wanted, series: dict[str, Series]) -> list[Note]:
-    """Write a figure for each of the series, by its name, and say so."""
+def _draw(wanted: Wanted, series: dict[str, Series], title: str | None = None) -> list[Note]:
+    """Write a figure for each of the series, by its name, and say so; `title` stands in it instead."""
     if wanted.figures is None:
         return []
     folder, names = Path(wanted.figures), []
@@ -151,7 +151,7 @@ def _draw(wanted: Wanted, series: dict[str, Series]) -> list[Note]:
         folder.mkdir(parents=True, exist_ok=True)
         for name, one in series.items():
             first = one.visits[0].measured
-            subject = Subject(name, len(first.lengths), _sink_words(one))
+            subject = Subject(title or name, len(first.lengths), _sink_words(one))
             names.append(f"{name}.{wanted.format}")
             (folder / names[-1]).write_bytes(collapse_chart(one, subject, format=wanted.format))
     except OSError as error:

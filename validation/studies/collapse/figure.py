@@ -60,8 +60,8 @@ def collapse_chart(series: Series, subject: Subject, *, format: str = "png") -> 
         shown = range(0, len(places), max(1, math.ceil(len(places) / 14)))
         lower.set_xticks([places[k] for k in shown], [f"{series.steps[k]:,}" for k in shown], rotation=45)
         handles = {
-            "through the sink": upper.collections[0],
-            "through the content": upper.collections[1],
+            "h(s), and through the sink": upper.collections[0],
+            "(1 - s) Hc, and through the content": upper.collections[1],
             "whole": upper.lines[0],
             "sink share": share.lines[0],
         }

@@ -13,7 +13,7 @@ from validation.studies.collapse.split import split_rows
 from validation.studies.collapse.study import Series
 from validation.wording import counted, percent
 
-__all__ = ["EXACT", "report", "summary_cells"]
+__all__ = ["EXACT", "conclusion", "report", "summary_cells"]
 
 EXACT = 1e-12  # nats: a row's change is a sum of a few terms below ln(n) + 1, each rounded once or twice
 
