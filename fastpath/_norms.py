@@ -21,11 +21,14 @@ def lifted(norm: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
     They come as near to the largest number of `dtype` as a sum of them over a row allows, so that no product
     with a small weight is lost.
     """
-    exponent = np.frexp(norm.max(axis=-1, keepdims=True, initial=0))[1]
-    return np.asarray(np.ldexp(norm, _TOP[np.dtype(dtype).name] - exponent), dtype)
+    shift = _TOP[np.dtype(dtype).name] - np.frexp(norm.max(axis=-1, keepdims=True, initial=0))[1]
+    half = shift // 2  # 2^shift itself may be too large
+    return np.asarray(norm * np.ldexp(1.0, half) * np.ldexp(1.0, shift - half), dtype)
 
 
 def fit_float32(norm: NDArray[Any]) -> bool:
     """Whether the norms of every head that are not zero are near enough to each other for float32."""
+    if norm.size and norm.min() > norm.max() / _SPAN:
+        return True
     largest = norm.max(axis=-1, keepdims=True, initial=0)
     return not ((norm > 0) & (norm < largest / _SPAN)).any()

@@ -672,7 +672,7 @@ def test_row_measures_without_norms_or_entropies(attention):
 def test_row_measures_refuse_what_the_single_measures_refuse(attention, norm):
     with refused("norms", "other than attention"):
         oracle.row_measures(attention, SINKS, {"attention": norm})
-    with refused("norm", "at least zero"):
+    with refused("value_norm", "at least zero"):
         oracle.row_measures(attention, SINKS, {"value_norm": -norm})
     with refused("attention", "eval mode"):
         oracle.row_measures(attention * 2, SINKS)
