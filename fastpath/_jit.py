@@ -11,6 +11,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
+from fastpath._guard import Guarded
 from fastpath._kept import keep, warn_not_kept
 
 __all__ = [
@@ -34,7 +35,7 @@ EXACT_MATH = frozenset({"contract"})
 def compiled_parallel(function: Function) -> Function:
     """Compile with `numba.prange` over rows; no reduction crosses threads, so their count changes no bit.
 
-    What was compiled is kept on disk between runs, where that can be.
+    What was compiled is kept on disk between runs, where that can be; it is called through a `Guarded`.
     """
     options: dict[str, Any] = {
         "fastmath": set(FAST_MATH),
@@ -43,10 +44,14 @@ def compiled_parallel(function: Function) -> Function:
         "parallel": True,
     }
     try:
-        return keep(numba.njit(function, cache=True, **options))
+        compiled = keep(numba.njit(function, cache=True, **options))
     except RuntimeError as error:  # Numba finds neither a writable source folder nor a home for its cache
         warn_not_kept(error)
-        return numba.njit(function, cache=False, **options)
+        compiled = numba.njit(function, cache=False, **options)
+    if not hasattr(compiled, "py_func"):  # without the JIT it is `function` itself
+        return function
+    guarded: Any = Guarded(compiled)
+    return guarded
 
 
 def inlined(function: Function) -> Function:

@@ -14,8 +14,6 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 __all__ = ["keep", "warn_not_kept"]
 
-_TROUBLE = (OSError, EOFError, pickle.PickleError)  # a full disk, somebody else's folder, a torn file
-
 _warned = False
 
 
@@ -30,26 +28,57 @@ def _digest() -> str:
 _DIGEST = _digest()
 
 
+class _Files(IndexDataCacheFile):  # type: ignore[misc]
+    """Numba's index and data files; data is read only if it is what was written, for this very kernel.
+
+    One flipped bit of machine code would end the process.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        super().save(key, (key, data))
+
+    def load(self, key: Any) -> Any:
+        found = super().load(key)
+        if found is None:
+            return None
+        written_for, data = found
+        if written_for != key:
+            raise ValueError("the index of compiled code names the wrong file")
+        return data
+
+    def _save_data(self, name: str, data: Any) -> None:
+        data = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as file:
+            file.write(hashlib.sha256(data).digest() + data)
+
+    def _load_data(self, name: str) -> Any:
+        kept = Path(self._data_path(name)).read_bytes()
+        size = hashlib.sha256().digest_size
+        if hashlib.sha256(kept[size:]).digest() != kept[:size]:
+            raise ValueError("compiled code is not what was written")
+        return pickle.loads(kept[size:])
+
+
 class _Kept(FunctionCache):  # type: ignore[misc]
     """Numba's own files, stamped with the digest too, and given up with a warning where they fail."""
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
         stamp = (self._impl.locator.get_source_stamp(), _DIGEST)
-        self._cache_file = IndexDataCacheFile(self._cache_path, self._impl.filename_base, stamp)
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, *given: Any) -> Any:
         try:
             return super().load_overload(*given)
-        except _TROUBLE:
-            with suppress(*_TROUBLE):
+        except Exception:  # what a damaged file can raise has no end
+            with suppress(Exception):
                 self.flush()
             return None  # to be compiled again
 
     def save_overload(self, *given: Any) -> None:
         try:
             super().save_overload(*given)
-        except _TROUBLE as error:
+        except Exception as error:  # a full disk, somebody else's folder
             self.disable()
             warn_not_kept(error)
 

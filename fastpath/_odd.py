@@ -5,12 +5,16 @@ What it takes and the kernel could not hold is computed here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oracle._checks import (
+    InputError,
+    InputTypeError,
     check_key_range,
     check_mask,
     first_place,
@@ -20,7 +24,7 @@ from oracle._checks import (
 )
 from oracle._results import KeyRange
 
-__all__ = ["refuse_wrong_rows", "share_again"]
+__all__ = ["refuse_wrong_rows", "rows_first", "share_again"]
 
 _AT_ONCE = 1024  # rows widened together: even where all are odd, the second look needs little memory
 
@@ -54,6 +58,19 @@ def refuse_wrong_rows(argument: str, rows: NDArray[Any], visible: Any, odd: NDAr
         if off.max(initial=0) > slack:
             worst = int(off.argmax())
             reject_row_sum(total[worst], _index(places[worst]), int((off > slack).sum()), argument)
+
+
+@contextmanager
+def rows_first(argument: str, rows: NDArray[Any], visible: Any) -> Iterator[None]:
+    """Blame wrong rows before anything that is refused inside: the oracle reads the rows first.
+
+    A kernel finds wrong rows as it goes, once all else was read; `visible` was checked before.
+    """
+    try:
+        yield
+    except (InputError, InputTypeError):
+        refuse_wrong_rows(argument, rows, visible, np.ones(rows.shape[:-1], dtype=bool))
+        raise
 
 
 def share_again(

@@ -21,6 +21,6 @@ def as_compiled(argument: str, rows: Any) -> NDArray[Any]:
             argument,
             expected="float64 or narrower, the widths that are compiled",
             found=f"{array.dtype}",
-            todo="Use the oracle for longdouble, or round the rows to float64.",
+            todo="Round it to float64, or use the oracle (--engine oracle).",
         )
     return array if array.dtype.kind == "f" or array.dtype.name == "bfloat16" else array.astype(np.float64)

@@ -1,7 +1,8 @@
 """The oracle's row measures in one compiled pass; each names its oracle and states only what differs.
 
 All of them read every weight once, in the dtype it comes in: float32 and float64 as they are, float16 and
-bfloat16 widened to float32, integers to float64. longdouble has no compiled form: InputTypeError.
+bfloat16 widened to float32, integers to float64 (and all of them where norms of a head lie 1e28 apart).
+longdouble has no compiled form: InputTypeError.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpath._kernels import COLUMNS, masked_kernel, ranged_kernel
-from fastpath._masks import frozen, in_a_row, part_of_each, read_sight, read_sinks
-from fastpath._norms import scaled
-from fastpath._odd import refuse_wrong_rows, share_again
+from fastpath._masks import Sight, frozen, in_a_row, part_of_each, read_sight, read_sinks
+from fastpath._norms import fit_float32, lifted
+from fastpath._odd import refuse_wrong_rows, rows_first, share_again
 from fastpath._rows import as_compiled
 from oracle._checks import ROW_SUM_SLACK, check_norm, check_norms
 from oracle._results import EntropySplit, RowMeasures
@@ -38,7 +39,10 @@ def row_measures(
     Norms are taken two at a time, so a third one costs a second reading.
     """
     rows = as_compiled("attention", attention)
-    named = list(check_norms(norms, rows.shape, visible).items())
+    sight = read_sight(visible, rows.shape)
+    with rows_first("attention", rows, visible):
+        named = list(check_norms(norms, rows.shape, visible).items())
+        sinks = read_sinks(sink_mask, rows.shape)
     passes = [named[place : place + 2] for place in range(0, len(named), 2)] or [[]]
     shares: dict[str, Array] = {}
     ratios: dict[str, Array] = {}
@@ -48,7 +52,7 @@ def row_measures(
         for column in ("n", "f")[: len(pair)]:
             asked += [f"share_{column}", f"ratio_{column}"]
         asked += EntropySplit._fields if entropies and number == 0 else ()
-        found = _measure(rows, sink_mask, [norm for _, norm in pair], visible, asked)
+        found = _measure(rows, sight, sinks, [norm for _, norm in pair], visible, asked)
         if number == 0:
             shares["attention"] = found["share"]
             entropy = EntropySplit(*(found[name] for name in EntropySplit._fields)) if entropies else None
@@ -60,33 +64,47 @@ def row_measures(
 def sink_share(attention: Any, sink_mask: Any, norm: Any = None, visible: Any = None) -> Array:
     """Twin of `oracle.sink_share`."""
     rows = as_compiled("attention", attention)
-    norms = [] if norm is None else [check_norm(norm, rows.shape, visible)]
+    sight = read_sight(visible, rows.shape)
+    with rows_first("attention", rows, visible):
+        norms = [] if norm is None else [check_norm(norm, rows.shape, visible)]
+        sinks = read_sinks(sink_mask, rows.shape)
     name = "share" if norm is None else "share_n"
-    return _measure(rows, sink_mask, norms, visible, [name])[name]
+    return _measure(rows, sight, sinks, norms, visible, [name])[name]
 
 
 def norm_odds_ratio(attention: Any, sink_mask: Any, norm: Any, visible: Any = None) -> Array:
     """Twin of `oracle.norm_odds_ratio`."""
     rows = as_compiled("attention", attention)
-    return _measure(rows, sink_mask, [check_norm(norm, rows.shape, visible)], visible, ["ratio_n"])["ratio_n"]
+    sight = read_sight(visible, rows.shape)
+    with rows_first("attention", rows, visible):
+        sinks = read_sinks(sink_mask, rows.shape)
+        norms = [check_norm(norm, rows.shape, visible)]
+    return _measure(rows, sight, sinks, norms, visible, ["ratio_n"])["ratio_n"]
 
 
 def weight_share(weights: Any, sink_mask: Any, visible: Any = None) -> Array:
     """Twin of `oracle.weight_share`."""
     rows = as_compiled("weights", weights)
-    return _measure(rows, sink_mask, [], visible, ["share"], argument="weights")["share"]
+    sight = read_sight(visible, rows.shape)
+    with rows_first("weights", rows, visible):
+        sinks = read_sinks(sink_mask, rows.shape)
+    return _measure(rows, sight, sinks, [], visible, ["share"], argument="weights")["share"]
 
 
 def entropy_split(rows: Any, sink_mask: Any, visible: Any = None) -> EntropySplit:
     """Twin of `oracle.entropy_split`."""
     given = as_compiled("attention", rows)
-    found = _measure(given, sink_mask, [], visible, list(EntropySplit._fields))
+    sight = read_sight(visible, given.shape)
+    with rows_first("attention", given, visible):
+        sinks = read_sinks(sink_mask, given.shape)
+    found = _measure(given, sight, sinks, [], visible, list(EntropySplit._fields))
     return EntropySplit(*(found[name] for name in EntropySplit._fields))
 
 
 def _measure(
     rows: Array,
-    sink_mask: Any,
+    sight: Sight,
+    sinks: tuple[NDArray[np.bool_], NDArray[np.int64] | None],
     norms: list[Array],
     visible: Any,
     asked: Sequence[str],
@@ -97,17 +115,17 @@ def _measure(
     They share memory with nothing that was not asked for.
     """
     entropies = "total" in asked
-    sight = read_sight(visible, rows.shape)
-    is_sink, places = read_sinks(sink_mask, rows.shape)
+    is_sink, places = sinks
     # A kernel's sum is rounded more often than the oracle's: near the edge it only calls for a second look.
     slack = 0.98 * ROW_SUM_SLACK if argument == "attention" else math.inf
     lead, (n_queries, n_keys) = rows.shape[:-2], rows.shape[-2:]
     names = COLUMNS if entropies else COLUMNS[:5]
     out = np.empty((len(names), *lead, n_queries))
     odd = np.zeros((*lead, n_queries), dtype=np.bool_)
-    dtype = np.dtype(np.float32 if rows.dtype.itemsize <= 4 else np.float64)
+    narrow = rows.dtype.itemsize <= 4 and all(fit_float32(norm) for norm in norms)
+    dtype = np.dtype(np.float32 if narrow else np.float64)
     one = np.ones(n_keys, dtype)
-    n, f = ([scaled(norm, dtype) for norm in norms] + [one, one])[:2]
+    n, f = ([lifted(norm, dtype) for norm in norms] + [one, one])[:2]
     if sight.mask is None and places is not None:
         kernel = ranged_kernel(dtype, entropies)
         content = (~is_sink[..., 0, :]).astype(dtype)
@@ -136,7 +154,7 @@ def _measure(
     if odd.any():
         refuse_wrong_rows(argument, rows, visible, odd)
         if argument != "attention":
-            share_again(rows, sink_mask, visible, odd, out[0])
+            share_again(rows, is_sink, visible, odd, out[0])
     found = {name: out[names.index(name)] for name in asked}
     return found if len(asked) == len(names) else {name: column.copy() for name, column in found.items()}
 

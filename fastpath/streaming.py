@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpath._masks import frozen, read_sight, read_sinks, seen_by_any
-from fastpath._norms import scaled
+from fastpath._norms import lifted
 from fastpath._streaming_kernel import CHANNELS, KEYS, LOOK_AGAIN, streaming_kernel
-from oracle._checks import as_array, reject_type
+from oracle._checks import InputError, InputTypeError, as_array, reject_type
 from oracle._query_key_checks import (
     check_finite,
     check_head_norm,
@@ -26,7 +26,8 @@ __all__ = ["sink_share_from_query_key"]
 Array = NDArray[Any]
 
 _CHUNK_BYTES = 8 << 20  # of queries and keys laid out for the kernel at one time
-_SMALLEST_WEIGHT = 1e-25  # float32 drops weights below 1e-38: a total above this has lost nothing
+# The exponentials drop what is below 1e-38 and 1e-308: a total above these has lost nothing.
+_SMALLEST_TOTAL = {"float32": 1e-25, "float64": 1e-290}
 _LARGEST_SCORE = {"float32": 1e37, "float64": 1e306}  # short of overflow, whatever the order of the sum
 _LARGEST_FACTOR = 1e30  # in float32: what underflows in the other factor, below 1e-45, then does not matter
 _SMALLEST_CAP = {"float32": 1e-30, "float64": 1e-300}  # a lower cap makes all scores zero just so
@@ -56,7 +57,7 @@ def sink_share_from_query_key(
                 argument,
                 expected="float64 or narrower, the widths that are compiled",
                 found=f"{as_array(argument, value).dtype}",
-                todo="Use the oracle for longdouble, or round to float64.",
+                todo="Round it to float64, or use the oracle (--engine oracle).",
             )
     queries, keys = check_query_key(query, key)
     scale, causal, window, softcap = check_score_options(scale, causal, window, softcap, queries.shape[-1])
@@ -67,9 +68,15 @@ def sink_share_from_query_key(
     check_finite("query", queries, query_seen)
     check_finite("key", keys, key_seen)
     norms = np.ones((1, n_keys))
-    if norm is not None:
-        norms = np.atleast_2d(scaled(check_head_norm(norm, shape, n_key_heads, key_seen[..., None, :])))
-    sinks, _ = read_sinks(sink_mask, shape)
+    try:
+        if norm is not None:
+            norms = np.atleast_2d(check_head_norm(norm, shape, n_key_heads, key_seen[..., None, :]))
+        sinks, _ = read_sinks(sink_mask, shape)
+    except (InputError, InputTypeError):  # scores are read before norms and sinks, and blamed first
+        no_sink = np.zeros(n_keys, bool)
+        sink_share_from_query_key(queries, keys, None, no_sink, scale, causal, window, softcap, visible)
+        raise
+    norms = lifted(norms)
     mask = np.ones((1, 1), bool) if sight.mask is None else sight.mask
     out = np.empty(shape[:-1])
     group = n_heads // n_key_heads
@@ -133,20 +140,61 @@ def _fill(
     with np.errstate(all="ignore"):  # which only NumPy's scalars heed, with the JIT off
         smaller = mine if on_query else turned
         smaller *= dtype.type(scale)
-        weights = []
+        weights, below_one = [], np.ldexp(norm, np.finfo(norm.dtype).minexp)
         for part in (sinks, ~sinks):
             weights.append(
                 np.zeros((*np.broadcast_shapes(sinks.shape, norm.shape)[:-1], tiles * KEYS), dtype)
             )
-            np.copyto(weights[-1][..., :n_keys], norm, where=part, casting="same_kind")
-        floor = _SMALLEST_WEIGHT if dtype == np.float32 else 0.0
+            np.copyto(weights[-1][..., :n_keys], below_one, where=part, casting="same_kind")
         cap = max(softcap, _SMALLEST_CAP[dtype.name]) if softcap else 0.0
         given = (frozen(mine), frozen(turned), *sight, *(frozen(weight) for weight in weights))
-        streaming_kernel(dtype)(*given, cap, floor, out)
-    if dtype == np.float32 and (weak := out == LOOK_AGAIN).any():
+        streaming_kernel(dtype)(*given, cap, _SMALLEST_TOTAL[dtype.name], out)
+    weak = out == LOOK_AGAIN
+    if weak.any() and dtype == np.float32:
         wide = np.empty_like(out)
         _fill(wide, *again)
         out[weak] = wide[weak]
+    elif weak.any():
+        _share_rows(out, weak, *again[1:])
+
+
+def _share_rows(
+    out: Array,
+    weak: NDArray[np.bool_],
+    query: Array,
+    key: Array,
+    scale: float,
+    sight: tuple[Any, ...],
+    norm: Array,
+    sinks: Array,
+    softcap: float,
+) -> None:
+    """The shares of weak rows (head, query) as the oracle has them, whose weights may be below 1e-308."""
+    n_heads, n_keys = len(out), key.shape[-2]
+    start, stop, masked, mask = sight
+    norm, sinks = (
+        np.broadcast_to(norm, (n_heads, 1, n_keys)),
+        np.broadcast_to(sinks, (n_heads, *sinks.shape[1:])),
+    )
+    start, stop = (np.broadcast_to(bound, out.shape) for bound in (start, stop))
+    out[weak & ~(norm > 0).any(axis=-1)] = np.nan
+    step, reach = max(1, _CHUNK_BYTES // (8 * max(n_keys, 1))), np.arange(n_keys)
+    for head in np.flatnonzero((weak & (out == LOOK_AGAIN)).any(axis=-1)):
+        theirs = key[head // (n_heads // len(key))].T.astype(np.float64)
+        rows = np.flatnonzero(weak[head])
+        for some in (rows[first : first + step] for first in range(0, len(rows), step)):
+            with np.errstate(all="ignore"):
+                scores = query[head, some].astype(np.float64) @ theirs * scale  # (row, key)
+                if softcap:
+                    scores = softcap * np.tanh(scores / softcap)
+                seen = (start[head, some, None] <= reach) & (reach < stop[head, some, None])
+                if masked:
+                    seen &= mask[min(head, len(mask) - 1), some if mask.shape[1] > 1 else slice(None)]
+                scores = np.where(seen, scores, -np.inf)
+                weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+                weights = weights / weights.sum(axis=-1, keepdims=True) * norm[head]
+                on_sink = np.where(sinks[head, some if sinks.shape[1] > 1 else slice(None)], weights, 0)
+                out[head, some] = on_sink.sum(axis=-1) / weights.sum(axis=-1)
 
 
 def _placed(n_queries: int, n_keys: int, causal: bool, window: int | None) -> tuple[Array, Array]:

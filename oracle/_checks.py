@@ -41,6 +41,9 @@ __all__ = [
 
 ROW_SUM_SLACK = 0.01
 
+# a file forgets that two bytes were bfloat16 and one was float8
+_NARROW = "Widen bfloat16 and float8 to float32, which is exact, before NumPy or a file takes them."
+
 
 class InputError(ValueError):
     """The caller's input is wrong; the message is complete and needs no traceback."""
@@ -80,13 +83,15 @@ def as_array(argument: str, value: Any) -> NDArray[Any]:
     except InputError:
         raise
     except (ValueError, TypeError) as error:
-        reject(argument, expected="a rectangular array of numbers", found=str(error), todo="Pad or split it.")
+        todo = _NARROW if "float8" in str(error).lower() else "Pad or split it."
+        reject(argument, expected="a rectangular array of numbers", found=str(error), todo=todo)
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+        bare = array.dtype.kind == "V" and array.dtype.names is None and array.dtype.itemsize <= 2
         reject_type(
             argument,
             expected="an array of real numbers",
             found=f"dtype {array.dtype}",
-            todo="Pass a NumPy array, a torch tensor or nested lists of numbers.",
+            todo=_NARROW if bare else "Pass a NumPy array, a torch tensor or nested lists of numbers.",
         )
     return array
 
@@ -146,6 +151,15 @@ def row_place(index: tuple[int, ...]) -> str:
     return ", ".join(f"{n} {i}" for n, i in zip(known, index, strict=True)) if known else f"row {index}"
 
 
+def _norm_place(index: tuple[int, ...]) -> str:
+    """Words for the place of a norm (..., layer, head, key)."""
+    names = ("text", "layer", "head", "key")
+    known = names[len(names) - len(index) :] if len(index) <= len(names) else None
+    if known is None:
+        return f"index {index}"
+    return ", ".join(f"{n} {i}" for n, i in zip(known, index, strict=True))
+
+
 def first_place(wrong: NDArray[np.bool_]) -> tuple[int, ...]:
     """Index of the first True, in C order. There is one."""
     return tuple(int(axis) for axis in np.unravel_index(int(wrong.argmax()), wrong.shape))
@@ -199,15 +213,15 @@ def reject_row_sum(total: float, index: tuple[int, ...], count: int, argument: s
     )
 
 
-def check_norm_values(norms: NDArray[Any]) -> None:
-    """Refuse norms that are negative, NaN or infinite."""
+def check_norm_values(norms: NDArray[Any], argument: str = "norm") -> None:
+    """Refuse norms (..., key) that are negative, NaN or infinite."""
     wrong = ~(np.isfinite(norms) & (norms >= 0))
     if wrong.any():
         place = first_place(wrong)
         reject(
-            "norm",
+            argument,
             expected="finite norms of at least zero",
-            found=f"{norms[place]} at index {place}",
+            found=f"{norms[place]} at {_norm_place(place)}",
             todo="Pass the Euclidean norms of the value vectors.",
         )
 
@@ -224,12 +238,15 @@ def seen_keys(visible: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     return np.any(mask, axis=-2) if mask.ndim > 1 else mask & (shape[-2] > 0)
 
 
-def check_norm(norm: Any, shape: tuple[int, ...], visible: Any = None) -> NDArray[Any]:
+def check_norm(
+    norm: Any, shape: tuple[int, ...], visible: Any = None, argument: str = "norm"
+) -> NDArray[Any]:
     """Norms (..., key) as float64 or longdouble: finite, not negative, one for each key of rows `shape`.
 
-    A norm that stands only at keys which no query sees comes back as zero, whatever it was.
+    A norm that stands only at keys which no query sees comes back as zero, whatever it was. `argument` is
+    what an error calls them.
     """
-    norms = at_least_float64("norm", norm)
+    norms = at_least_float64(argument, norm)
     fits = norms.ndim and norms.shape[-1] == shape[-1]
     try:
         np.broadcast_shapes(norms.shape[:-1], shape[:-2])
@@ -238,7 +255,7 @@ def check_norm(norm: Any, shape: tuple[int, ...], visible: Any = None) -> NDArra
     if not fits:
         vectors = norms.ndim > 1 and norms.shape[-2] == shape[-1]
         reject(
-            "norm",
+            argument,
             expected=f"(..., key) to go with attention {shape}",
             found=f"shape {norms.shape}" + (", which look like vectors (..., key, d)" if vectors else ""),
             todo="Take their norms: np.linalg.norm(vectors, axis=-1)."
@@ -251,7 +268,7 @@ def check_norm(norm: Any, shape: tuple[int, ...], visible: Any = None) -> NDArra
             seen = np.asarray(seen.any(axis=0))
         axes = tuple(a for a in range(-seen.ndim, -1) if norms.shape[a] == 1)
         norms = np.where(seen.any(axis=axes, keepdims=True), norms, 0)
-    check_norm_values(norms)
+    check_norm_values(norms, argument)
     return norms
 
 
@@ -274,7 +291,7 @@ def check_norms(
             found="a norm of that name",
             todo="Call it value_norm or transformed_norm.",
         )
-    return {name: check_norm(norm, shape, visible) for name, norm in named.items()}
+    return {name: check_norm(norm, shape, visible, str(name)) for name, norm in named.items()}
 
 
 def check_mask(argument: str, mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:

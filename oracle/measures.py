@@ -79,7 +79,10 @@ def sink_share(attention: Any, sink_mask: Any, norm: Any = None, visible: Any = 
     no content mass 1, a row with no mass at all NaN. `sink_mask` (key,) broadcasts against attention.
     Raises InputError as `weighted_rows` does.
     """
-    weights = weighted_rows(attention, norm, visible)
+    rows = check_rows(attention, visible)
+    weights = rows
+    if norm is not None:
+        weights = rows * _lifted(check_norm(norm, rows.shape, visible))[..., None, :]
     return _share(weights, check_sinks(sink_mask, weights))
 
 
@@ -93,7 +96,7 @@ def norm_odds_ratio(attention: Any, sink_mask: Any, norm: Any, visible: Any = No
     """
     rows = weighted_rows(attention, None, visible)
     sinks = check_sinks(sink_mask, rows)
-    weights = _summable(rows * check_norm(norm, rows.shape, visible)[..., None, :])
+    weights = _summable(rows * _lifted(check_norm(norm, rows.shape, visible))[..., None, :])
     with np.errstate(divide="ignore", invalid="ignore"):
         means = [
             np.where(part, weights, 0).sum(axis=-1) / np.where(part, rows, 0).sum(axis=-1)
@@ -234,6 +237,15 @@ def _share(weights: Array, sinks: Array) -> Array:
     on_sink = np.where(sinks, weights, 0).sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return on_sink / total
+
+
+def _lifted(norm: Array) -> Array:
+    """Norms (..., key), those of a head times a power of two: no share and no ratio changes.
+
+    The largest is near the largest number then, so that no product with a small weight is lost.
+    """
+    exponent = np.frexp(norm.max(axis=-1, keepdims=True, initial=0))[1]
+    return np.asarray(np.ldexp(norm, np.finfo(norm.dtype).maxexp - 2 - exponent))
 
 
 def _summable(weights: Array) -> Array:

@@ -94,3 +94,17 @@ def test_a_masked_array_is_refused_because_its_mask_would_be_lost():
     for given in (masked, [masked, masked]):
         with refused("x", "masked array", "visible="):
             as_array("x", given)
+
+
+def test_narrow_floats_that_a_file_forgot_are_sent_to_float32(tmp_path):
+    for dtype in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn):
+        np.savez(tmp_path / "rows.npz", rows=np.ones((2, 2), dtype))
+        with (
+            np.load(tmp_path / "rows.npz") as file,
+            pytest.raises(InputTypeError, match=r"\. Widen bfloat16"),
+        ):
+            as_array("x", file["rows"])
+    with refused("x", "Widen bfloat16 and float8 to float32"):
+        as_array("x", torch.ones(2).to(torch.float8_e4m3fn))
+    with pytest.raises(InputTypeError, match="Pass a NumPy array"):
+        as_array("x", np.zeros(2, [("a", "f4")]))

@@ -392,6 +392,42 @@ def test_messages_about_a_file_name_options_and_arrays(call, rows):
     assert "mark padding with the array `visible`." in err
 
 
+def test_a_wrong_norm_is_named_with_its_layer_head_and_key(call, tmp_path):
+    norm = np.ones((3, 2, 9))
+    norm[0, 0, 0] = norm[2, 1, 7] = -1
+    file = tmp_path / "rows.npz"
+    np.savez(file, attention=np.full((3, 2, 9, 9), 1 / 9), value_norm=norm)
+    words = "value_norm: expected finite norms of at least zero; found -1.0 at "
+    for layers, place in ("1,2", "layer 2, head 1, key 7"), ("0-2", "layer 0, head 0, key 0"):
+        for engine in ("oracle", "fastpath"):
+            options = ("--sink", "0", "--layers", layers, "--engine", engine)
+            code, _, err = call("measure", "--attention", str(file), *options)
+            assert (code, err.count("\n")) == (2, 1)
+            assert words + place in err
+    np.savez(file, attention=np.full((3, 2, 2, 9, 9), 1 / 9), value_norm=np.stack([norm + 1, norm], axis=1))
+    _, _, err = call("measure", "--attention", str(file), "--sink", "0")
+    assert words + "layer 0, head 0, key 0" in err
+    assert "(text 1)" in err
+
+
+def test_names_of_files_stay_as_they_are(call, tmp_path):
+    name = str(tmp_path / "a .layout=b .npz")
+    code, _, err = call("measure", "--attention", name)
+    assert code == 2
+    assert err.startswith(f"sinkscope: {name}: expected an .npz file with an array")
+    code, _, err = call("measure", "--attention", "")
+    assert (code, err.split(";")[0]) == (2, "sinkscope: --attention: expected the path of an .npz file")
+
+
+def test_longdouble_rows_are_sent_to_the_engine_that_takes_them(call, tmp_path):
+    file = str(tmp_path / "rows.npz")
+    np.savez(file, attention=np.full((1, 1, 9, 9), 1 / 9, np.longdouble) + np.longdouble(0))
+    code, _, err = call("measure", "--attention", file, "--sink", "0")
+    assert code == 2
+    assert "--engine oracle" in err
+    assert call("measure", "--attention", file, "--sink", "0", "--engine", "oracle")[0] == 0
+
+
 def test_causal_rows_that_are_all_too_short_are_refused(call, tmp_path):
     attention = np.broadcast_to(np.tri(6) / np.tri(6).sum(axis=1, keepdims=True), (1, 2, 6, 6))
     np.savez(tmp_path / "short.npz", attention=attention)

@@ -246,11 +246,11 @@ def test_a_norm_that_one_query_sees_is_judged(attention, norm):
     seen[..., :5] = True
     seen[1, 2, 3, 6] = True
     norm[..., 6] = np.nan
-    with refused("norm", "nan at index (1, 2, 6)"):
+    with refused("norm", "nan at layer 1, head 2, key 6"):
         sink_share(closed(attention, seen), SINKS, norm, seen)
-    with refused("norm", "nan at index (0, 6)"):
+    with refused("norm", "nan at head 0, key 6"):
         sink_share(closed(attention, seen), SINKS, norm[:, :1][1], seen)  # one norm for all matrices
-    with refused("norm", "nan at index (6,)"):
+    with refused("norm", "nan at key 6"):
         sink_share(closed(attention, seen), SINKS, norm[0, 0], seen)
     norm[1, 2, 6] = 1
     assert not np.isnan(sink_share(closed(attention, seen), SINKS, norm, seen)).any()
@@ -394,7 +394,7 @@ def test_no_content_gives_nan(norm):
 def test_the_norm_ratio_refuses_what_it_cannot_read(norm):
     with refused("norm", "single number"):
         value_norm_ratio(3.0, [True])
-    with refused("norm", "nan at index (1, 2, 3)"):
+    with refused("norm", "nan at layer 1, head 2, key 3"):
         broken = norm.copy()
         broken[1, 2, 3] = np.nan
         value_norm_ratio(broken, SINKS)
@@ -672,7 +672,7 @@ def test_row_measures_without_norms_or_entropies(attention):
 def test_row_measures_refuse_what_the_single_measures_refuse(attention, norm):
     with refused("norms", "other than attention"):
         oracle.row_measures(attention, SINKS, {"attention": norm})
-    with refused("norm", "at least zero"):
+    with refused("value_norm", "at least zero"):
         oracle.row_measures(attention, SINKS, {"value_norm": -norm})
     with refused("attention", "eval mode"):
         oracle.row_measures(attention * 2, SINKS)

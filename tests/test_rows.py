@@ -260,7 +260,7 @@ def test_norms_of_other_shapes_are_refused(shape):
 
 @pytest.mark.parametrize("wrong", [-1.0, np.nan, np.inf])
 def test_wrong_norms_are_refused_with_their_place(wrong):
-    with refused("norm", f"{wrong} at index (1, 2)"):
+    with refused("norm", f"{wrong} at head 1, key 2"):
         check_norm_values(np.array([[1.0, 1.0, 1.0], [0.0, 1.0, wrong]]))
 
 

@@ -118,6 +118,7 @@ def bad_row_cases(argument: str = "attention") -> Iterator[Case]:
     }
     for name, change in changes.items():
         yield Case(name, {argument: good, "sink_mask": sinks, **change})
+    yield from _several_wrong(argument, good, changes)
     if argument == "attention":
         norms = {"of another length": np.ones((2, 3, 6)), "of other heads": np.ones((2, 5, 7))}
         for name, value in {"below zero": -1.0, "of NaN": np.nan, "of infinity": np.inf}.items():
@@ -125,6 +126,27 @@ def bad_row_cases(argument: str = "attention") -> Iterator[Case]:
             norms[name][1, 2, 3] = value
         for name, norm in norms.items():
             yield Case(f"norms {name}", {argument: good, "sink_mask": sinks, "norm": norm})
+
+
+def _several_wrong(argument: str, good: Array, changes: Mapping[str, Mapping[str, Any]]) -> Iterator[Case]:
+    """Calls with more than one wrong argument: both layers have to blame the same one."""
+    wrong = good.copy()
+    wrong[0, 1, 2, 3] = np.nan
+    off = good.copy()
+    off[1, 0, 3] *= 1.5
+    sinks, all_seen = positions(7, 0), np.ones((5, 7), bool)
+    given: dict[str, Any]
+    for place, rows in (("a weight of NaN", wrong), ("a sum off", off)):
+        for name in ("sinks by position", "a mask of another shape", "a range past the keys"):
+            yield Case(f"{place} and {name}", {argument: rows, "sink_mask": sinks, **changes[name]})
+        if argument == "attention":
+            given = {argument: rows, "sink_mask": sinks, "visible": all_seen}
+            yield Case(f"{place} and norms of another length", {**given, "norm": np.ones((2, 3, 6))})
+            yield Case(f"{place} and norms below zero", {**given, "norm": -np.ones((2, 3, 7))})
+    if argument == "attention":
+        given = {argument: good, "sink_mask": [0], "norm": np.ones((2, 3, 6))}
+        yield Case("sinks by position and norms of another length", given)
+        yield Case("these and a mask of another shape", {**given, "visible": all_seen[:3]})
 
 
 def _plain_rows() -> Iterator[Case]:
@@ -220,9 +242,25 @@ def _odd_rows() -> Iterator[Case]:
         for dtype in ("float32", "float64"):
             given = {"attention": thin.astype(dtype), "sink_mask": positions(119, 0)}
             yield Case(f"equal thin content {size:g}, {dtype}", given)
-    # Their products with norms are rounded to whole multiples of 5e-324 in every implementation: no norms.
+    uneven: Mapping[str, Any] = {
+        "one huge norm": [1, 1, 1, 1e60],
+        "a huge and two tiny norms": [1e-200, 1e-200, 1, 1e200],
+        "tiny norms": [1e-300, 2e-300, 3e-300, 0],
+        "a huge norm at another head": [[1, 1, 1, 1], [1, 1, 1, 1e300]],
+    }
+    for name, norms in uneven.items():
+        for dtype in DTYPES:
+            causal = np.tri(4) / np.arange(1, 5)[:, None]
+            given = dict(_row_case("", np.stack([causal] * 2), dtype, (0,)).arguments)
+            yield Case(f"{name}, {dtype}", {**given, "norm": np.array(norms, float)})
+    thin = np.array([[1, 1e-30, 1e-30], [1, 2e-40, 3e-40]])
+    for dtype in ("float32", "float64"):
+        given = {"attention": thin.astype(dtype), "sink_mask": positions(3, 0)}
+        yield Case(f"thin weights of tiny norms, {dtype}", {**given, "norm": np.array([1, 2, 3]) * 1e-300})
+        yield Case(f"subnormal content, {dtype}", {**given, "norm": np.array([1, 0.1, 0.3])})
     subnormal = np.array([[1.0, 5e-324, 0.0], [5e-324, 1.0, 0.0]])
-    yield Case("subnormal weights, float64", {"attention": subnormal, "sink_mask": positions(3, 0)})
+    given = {"attention": subnormal, "sink_mask": positions(3, 0)}
+    yield Case("subnormal weights, float64", {**given, "norm": np.array([3.0, 0.7, 1e-5])})
 
 
 def _odd_memory() -> Iterator[Case]:

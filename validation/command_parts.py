@@ -36,6 +36,12 @@ __all__ = [
 ]
 
 DEFAULT_MODEL = "minilm-l6"
+_OPTIONS = (
+    ("layout=.", "--layout."),
+    ("layout= ", "--layout "),
+    ("layout=", "--layout "),
+    ("visible=", "the array `visible`"),
+)
 
 
 class Texts(NamedTuple):
@@ -68,11 +74,16 @@ def read_rows(path: str, sink: str, layout: str | None) -> ReadArrays:
     """The arrays of an .npz file; what is wrong is worded for somebody who has options, not arguments."""
     from validation.arrays_file import read_arrays
 
+    if not path:
+        reject("--attention", expected="the path of an .npz file", found="''", todo="Name the file.")
     try:
         return read_arrays(path, sink=sink, layout=layout)
     except InputError as error:
-        said = str(error).replace("layout=", "--layout ").replace("visible=", "the array `visible`")
-        raise InputError(" ".join(said.replace(" .", ".").split())) from None
+        said = str(error).removeprefix(path)  # a name stays as it is
+        start = path if len(said) < len(str(error)) else ""
+        for argument, option in _OPTIONS:
+            said = said.replace(argument, option)
+        raise InputError(start + said) from None
 
 
 def inputs(model_name: str, *paths: str | None) -> list[str | PurePath]:

@@ -24,10 +24,11 @@ def load_engine(name: str, on_compile: Callable[[], None] | None = None) -> Modu
     """
     if name not in ENGINES:
         reject("engine", expected=" or ".join(ENGINES), found=repr(name), todo="Name one of the two.")
+    engine = importlib.import_module(name)  # first: it says what is wrong with Numba's settings
     if name == "fastpath" and on_compile is not None:
         _telling[:] = [on_compile]
         _listen()
-    return importlib.import_module(name)
+    return engine
 
 
 def _listen() -> None:

@@ -163,7 +163,10 @@ def gather_arrays(
         norms = {name: norm[text] for name, norm in arrays.norms.items()}
         where: dict[str, Any] = {"text": text, "layers": chosen}
         picked: dict[str, Any] = {"queries": queries, "min_content_keys": min_content_keys}
-        tables.append(tabulate(rows[text], sinks, visible, norms, measures=measures, **where, **picked))
+        try:
+            tables.append(tabulate(rows[text], sinks, visible, norms, measures=measures, **where, **picked))
+        except InputError as error:
+            raise InputError(f"{error} (text {text})" if len(rows) > 1 else str(error)) from None
         if verification is not None:
             verification.add(tables[-1], rows[text], sinks, visible, norms)
         report.add(rows[text], norms.get("value_norm"), sinks, visible, tokens=arrays.tokens[text], **where)

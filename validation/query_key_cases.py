@@ -48,6 +48,7 @@ def query_key_cases() -> Iterator[Case]:
     for shapes in (((2, 0, 5), (2, 3, 5)), ((2, 3, 5), (2, 0, 5)), ((0, 2, 3, 5), (0, 2, 3, 5))):
         yield _query_key(f"without elements {shapes[0]}", shapes[0], shapes[1], "float32")
     yield from _at_the_edge_of_numbers()
+    yield from _far_apart()
     yield from _never_read()
     case = _query_key("read-only and strided, float32", (4, 14, 5), (2, 22, 5), "float32", "head")
     given = dict(case.arguments)
@@ -88,6 +89,20 @@ def bad_query_key_cases() -> Iterator[Case]:
             "key": np.where(np.arange(7)[:, None] == 6, np.nan, np.ones((2, 2, 7, 3))),
             "causal": True,
         },
+        "scores that overflow, and norms below zero": {
+            "query": np.full((2, 4, 5, 3), 1e200),
+            "key": np.full((2, 2, 7, 3), 1e200),
+            "norm": np.full((2, 2, 7), -1.0),
+        },
+        "scores that overflow, and sinks by position": {
+            "query": np.full((2, 4, 5, 3), 1e200),
+            "key": np.full((2, 2, 7, 3), 1e200),
+            "sink_mask": [0],
+        },
+        "a query of NaN, and norms below zero": {
+            "query": np.full((2, 4, 5, 3), np.nan),
+            "norm": np.full((2, 2, 7), -1.0),
+        },
     }
     for name, change in changes.items():
         yield Case(name, {**good, **change})
@@ -115,6 +130,19 @@ def _at_the_edge_of_numbers() -> Iterator[Case]:
         for argument, size in (("query", of_query), ("key", of_key)):
             given[argument] = given[argument] * given[argument].dtype.type(size)
         yield Case(name, given)
+
+
+def _far_apart() -> Iterator[Case]:
+    """The key that takes the weight has no norm: a share of what is left, below 1e-290 of the row."""
+    for gap in (650.0, 690.0, 709.0, 740.0, 760.0):
+        keys = np.array([0.0, -gap, -gap - 1, -gap - 2])[:, None]
+        given: dict[str, Any] = {"query": np.ones((2, 3, 1)), "key": np.stack([keys, keys[[0, 3, 2, 1]]])}
+        given |= {"norm": np.array([0.0, 1, 2, 3]), "sink_mask": positions(4, 0, 2), "scale": 1.0}
+        yield Case(f"scores {gap:g} apart, float64", given)
+        seen = np.array([[True, True, True, False], [True] * 4, [True, False, True, True]])
+        yield Case(f"scores {gap:g} apart, a mask, float64", {**given, "visible": seen, "sink_mask": seen})
+    given = {**given, "norm": np.zeros(4), "sink_mask": positions(4, 0)}
+    yield Case("no norm at any key, float64", given)
 
 
 def _never_read() -> Iterator[Case]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle import DistanceSums, EntropySplit, RowMeasures, VerdictFlips
-from validation import distance_cases
+from validation import bad_distance_cases, distance_cases, verdict_cases
 from validation.cases import Case, bad_row_cases, row_cases, weight_cases
 from validation.compare import Comparison, compare
 from validation.distance_bounds import distance_bound
@@ -55,7 +55,7 @@ REASONS: Mapping[str, str] = {
 }
 """Why the bounds of `bound_for` are what they are.
 
-Products below the smallest normal number have none, nor have rows whose mean content weight is below it.
+Entropies of rows whose mean content weight is below the smallest normal number have none.
 """
 
 
@@ -207,7 +207,11 @@ def _with_named_norms(cases: Callable[[], Iterator[Case]]) -> Iterator[Case]:
         given = dict(case.arguments)
         norm = given.pop("norm", None)
         names = ("value_norm", "transformed_norm", "third")[: number % 4 if cases is row_cases else 1]
-        norms = {} if norm is None else {name: (norm, norm**2, norm + 1)[k] for k, name in enumerate(names)}
+        norms = (
+            {}
+            if norm is None
+            else {name: (norm, norm[..., ::-1], norm + 1)[k] for k, name in enumerate(names)}
+        )
         yield Case(case.name, {**given, "norms": norms, "entropies": number % 2 == 0})
 
 
@@ -239,14 +243,14 @@ REGISTRY: Mapping[str, Measure] = {
             "clark2019_distances",
             "distance",
             distance_cases.clark_cases,
-            distance_cases.bad_clark_cases,
+            bad_distance_cases.bad_clark_cases,
             "distances",
         ),
         Measure(
             "distance_sums",
             "distance",
             distance_cases.distance_cases,
-            distance_cases.bad_distance_cases,
+            bad_distance_cases.bad_distance_cases,
             "distances",
         ),
         Measure(
@@ -260,7 +264,7 @@ REGISTRY: Mapping[str, Measure] = {
             "head_distances",
             "distance",
             distance_cases.head_cases,
-            distance_cases.bad_head_cases,
+            bad_distance_cases.bad_head_cases,
             "distances",
         ),
         Measure(
@@ -282,8 +286,8 @@ REGISTRY: Mapping[str, Measure] = {
         Measure(
             "verdict_flips",
             "verdict",
-            distance_cases.verdict_cases,
-            distance_cases.bad_verdict_cases,
+            verdict_cases.verdict_cases,
+            verdict_cases.bad_verdict_cases,
             "verdicts",
         ),
         Measure("weight_share", "share", weight_cases, partial(bad_row_cases, "weights"), "rows"),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import oracle
-from oracle._checks import reject
+from oracle._checks import check_norm, reject
 
 __all__ = [
     "HEAD_SUMMED",
@@ -155,6 +155,7 @@ def tabulate(
         )
     rows, left_out = content_queries(sink_mask, visible, queries, min_content_keys)
     seen = visible[rows]
+    _check_norms(norms, chosen, attention.shape, visible, rows)
     shape = (len(chosen), attention.shape[1], len(rows))
     shares = {name: np.empty(shape) for name in ("attention", *norms)}
     ratios = {name: np.empty(shape) for name in norms}
@@ -171,6 +172,19 @@ def tabulate(
         content[index] = _content(part, found.shares["attention"], sink_mask, seen, measures)
     grid = (chosen, range(shape[1]), rows)
     return _assemble(text, grid, sink_mask, visible, shares, ratios, content, left_out)
+
+
+def _check_norms(
+    norms: Mapping[str, Array],
+    chosen: Sequence[int],
+    shape: tuple[int, ...],
+    visible: NDArray[np.bool_],
+    rows: NDArray[np.intp],
+) -> None:
+    """Refuse the norms of all chosen layers at once, so that the message knows the layer."""
+    picked = np.isin(np.arange(shape[0]), chosen)[:, None, None]
+    for name, norm in norms.items():
+        check_norm(np.where(picked, norm, 0), (*shape[:2], len(rows), shape[-1]), visible[rows], name)
 
 
 def tabulate_head_summed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import resource
 import shutil
 import subprocess
@@ -112,3 +113,38 @@ def test_a_full_disk_is_one_warning_and_a_torn_file_none(tree):
     for index in (tree / "fastpath" / "__pycache__").glob("*.nbi"):
         index.write_bytes(b"")
     assert warned(measure(tree)) == []
+
+
+def flip(data):
+    spoiled = bytearray(data)
+    spoiled[len(data) // 2] ^= 0x10
+    return bytes(spoiled)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "damage"),
+    [
+        ("nbi", lambda data: pickle.dumps([1, 2])),
+        ("nbi", flip),
+        ("nbc", lambda data: pickle.dumps([1, 2])),
+        ("nbc", flip),
+    ],
+    ids=["index of nothing", "flipped index", "data of nothing", "flipped data"],
+)
+def test_damaged_files_are_compiled_anew_and_mended(tree, suffix, damage):
+    assert probe(tree) == "True 0"
+    (file,) = (tree / "__pycache__").glob(f"*logarithms*.{suffix}")
+    file.write_bytes(damage(file.read_bytes()))
+    assert probe(tree) == "True 0"
+    assert probe(tree) == "True 1"
+
+
+def test_an_index_that_names_the_data_of_another_signature_is_not_believed(tree):
+    code = PROBE.replace("out = np", "logarithms(np.array([1.0]), np.empty(1))\nout = np")
+    (tree / "probe.py").write_text(code)
+    assert probe(tree) == "True 0"
+    first, second = sorted((tree / "__pycache__").glob("*logarithms*.nbc"))
+    kept = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(kept)
+    assert probe(tree) == "True 0"

@@ -208,7 +208,7 @@ def test_products_too_large_for_float64_are_refused_in_the_oracles_words():
 def test_longdouble_is_the_oracles_alone():
     arguments = given(5, 11)
     for name in ("query", "key"):
-        with refused(name, "Use the oracle", error=InputTypeError):
+        with refused(name, "use the oracle (--engine oracle)", error=InputTypeError):
             fastpath.sink_share_from_query_key(**(arguments | {name: arguments[name].astype(np.longdouble)}))
 
 

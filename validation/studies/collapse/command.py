@@ -122,6 +122,7 @@ def collapse_demo(
     about = {
         "series": len(shown),
         "steps": max((one.embedded.recipe.steps for one in shown), default=0),
+        "training_threads": 1,
         "texts": "held out, drawn or cut with each series",
         "T": sorted({length for one in shown for length in one.series.visits[0].measured.lengths}),
         **_stated("special", None, shown[0].series.setting.min_content_keys if shown else 0, engine),
