@@ -19,7 +19,7 @@ from oracle.sinks import choose_sinks
 from validation.sink_report import is_token, lacks_token, refuse_token
 from validation.wording import counted
 
-__all__ = ["SPECIAL_SPELLINGS", "ReadArrays", "read_arrays"]
+__all__ = ["SPECIAL_SPELLINGS", "ReadArrays", "precision_of", "read_arrays"]
 
 Array = NDArray[Any]
 
@@ -119,11 +119,11 @@ def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None
     )
     masks = np.array(sinks, bool).reshape(batch, count)
     return ReadArrays(
-        rows, norms, texts, masks, " ".join(named), calm, warnings, _precision_of(arrays["attention"])
+        rows, norms, texts, masks, " ".join(named), calm, warnings, precision_of(arrays["attention"])
     )
 
 
-def _precision_of(values: Any) -> float:
+def precision_of(values: Any) -> float:
     """The epsilon of the type of an array or a tensor; that of float64 for whole numbers and lists."""
     dtype = getattr(values, "dtype", None)
     name = str(getattr(dtype, "name", dtype)).rpartition(".")[2]

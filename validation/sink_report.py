@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -103,7 +103,7 @@ class SinkReport:
             said = "Sink set (none): no key, by choice, so every share is 0. All visible keys are content."
             return Note("sinks", said)
         asked = self.sink if isinstance(self.sink, str) else "given positions"
-        listed = list(self.names)
+        listed = _grouped(self.names)
         more = f" and {len(listed) - 8} more" if len(listed) > 8 else ""
         who = ", ".join(listed[:8]) + more if listed else "no key at all"
         without = ""
@@ -175,3 +175,16 @@ class SinkReport:
         if isinstance(self.sink, str) and (self.sink == "special" or is_token(self.sink)):
             return tokens[key]
         return "first token" if isinstance(self.sink, str) and self.sink == "first" else f"position {key}"
+
+
+def _grouped(names: Iterable[str]) -> list[str]:
+    """Names such as "first token (id 7)", those of one word together: "first token (ids 7, 9)"."""
+    ids: dict[str, list[str]] = {}
+    for name in names:
+        word, _, rest = name.partition(" (id ")
+        ids.setdefault(word, []).extend([rest.removesuffix(")")] if rest else [])
+    listed = []
+    for word, found in ids.items():
+        shown = ", ".join(found[:8]) + (f" and {len(found) - 8} more" if len(found) > 8 else "")
+        listed.append(f"{word} (id{'s' if len(found) > 1 else ''} {shown})" if found else word)
+    return listed

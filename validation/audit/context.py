@@ -45,7 +45,7 @@ class Context:
 def describe(gathered: Gathered, rows: int) -> Context:
     """The Context of what was gathered; `rows` are those of one head."""
     table = gathered.table
-    names = [name.partition(" (id ")[0] for name in gathered.sinks.names]
+    names = list(dict.fromkeys(name.partition(" (id ")[0] for name in gathered.sinks.names))
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     layers = tuple(sorted(set(table.layer.tolist())))
     return Context(
