@@ -1,6 +1,6 @@
 """The oracle's measures in bulk, compiled with Numba; same names, same answers."""
 
-from fastpath import _settings as _settings  # before anything that imports Numba
+import fastpath._settings  # noqa: F401  (before anything that imports Numba)
 from fastpath.distances import clark2019_distances, distance_sums, head_distances
 from fastpath.measures import entropy_split, norm_odds_ratio, row_measures, sink_share, weight_share
 from fastpath.streaming import sink_share_from_query_key
