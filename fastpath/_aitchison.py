@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpath._pair_kernels import pair_kernel, shared_kernel, tiles_of
-from fastpath._part_kernels import centre_parts, centre_scores, describe_parts
+from fastpath._part_kernels import centre_parts, centre_scores, logs_of
 from fastpath._parts import Block, flatten_heads, select_parts
 from oracle._checks import first_place
 from oracle._distance_checks import Text, reject_replacement, reject_score, reject_zeros
@@ -40,23 +40,22 @@ class AitchisonSums:
         size, tiles = tiles_of(heads)
         if self._scores is None and self._zeros == "common-support":
             if block.counted:
-                logs, unused = np.empty_like(block.keep), np.empty_like(block.keep)
-                of_row = np.empty(block.keep.shape[:2])
-                describe_parts(block.keep, width, logs, unused, of_row, of_row, of_row[..., None])
+                logs = np.empty_like(block.keep)
+                logs_of(block.keep, width, logs)
                 tables = self._content, self._sink, self._counts
                 shared_kernel(block.keep, logs, n_content, n_sink > 0, tiles, size, *tables)
             return
         centred, balance = np.empty_like(block.keep), np.empty((*block.keep.shape[:2], 1))
         odd = np.zeros(block.keep.shape[:2], dtype=np.int64)
-        defined = block.defined[0] & (n_content > 0)[:, None]
+        defined = block.defined[1]
         if self._scores is not None:
+            defined = block.defined[0] & (n_content > 0)[:, None]
             centre_scores(self._scores, *some, centred, balance, odd)
         else:
             centre_parts(block.keep, n_content, n_sink, width, self._delta or 0.0, centred, balance, odd)
-            odd *= block.defined[0]
+            odd *= defined
             if self._delta is None:
-                defined = block.defined[1]
-                odd *= defined & block.counted
+                odd *= block.counted
         self._odd[:, some.queries] = odd.T
         if not block.counted:
             return

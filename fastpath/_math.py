@@ -1,8 +1,8 @@
 """exp, log and tanh as plain arithmetic, so that the loops that call them vectorise; errors stated in ULPs.
 
-Each function takes and returns one number. The bounds hold where the processor fuses a product and a sum
-into one rounding (elsewhere they are 1.1 ULP); tests/fastpath/test_math.py tries every float32, and float64
-against more digits. The coefficients come from tests/generate_exp_log_coefficients.py.
+Each function takes and returns one number; `quotient` takes two. The bounds hold where the processor fuses a
+product and a sum into one rounding (elsewhere they are 1.1 ULP); tests/fastpath/test_math.py tries every
+float32, and float64 against more digits. The coefficients come from tests/generate_exp_log_coefficients.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from fastpath._jit import inlined_exact
 
-__all__ = ["exp32", "exp64", "log32", "log64", "tanh32", "xlogx32"]
+__all__ = ["exp32", "exp64", "log32", "log64", "quotient", "tanh32", "xlogx32"]
 
 # (exp(r) - 1 - r) / r^2 on |r| <= ln(2) / 2, constant term first
 _EXP32 = (
@@ -196,3 +196,12 @@ def log64(x: np.float64) -> np.float64:
     y = k * _LN2_HIGH64 + (f - (half - (s * (half + w) + k * _LN2_LOW64)))
     y = y if x > _D(0.0) else (_D(-np.inf) if x == _D(0.0) else _D(np.nan))
     return y if x < _D(np.inf) else (_D(np.nan) if x != x else _D(np.inf))
+
+
+@inlined_exact
+def quotient(x: float, y: float) -> float:
+    """The quotient x / y as it stands: a kernel's flags allow x · (1 / y) as well.
+
+    By way of 1 / y equal numbers need not give one, and a subnormal y gives infinity.
+    """
+    return x / y

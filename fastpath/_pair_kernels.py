@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpath._jensen import SMALLEST, jensen_close, mixture
-from fastpath._jit import compiled_parallel, inlined_exact
+from fastpath._jit import compiled_parallel
+from fastpath._math import quotient
 
 __all__ = ["CLOSE", "LANES", "TILE", "pair_kernel", "shared_kernel", "tiles_of"]
 
@@ -33,12 +34,6 @@ def tiles_of(heads: int) -> tuple[int, NDArray[np.int64]]:
     starts = np.arange(0, heads, size)
     first, second = np.triu_indices(len(starts))
     return size, np.stack([starts[first], starts[second]], axis=1)
-
-
-@inlined_exact
-def _quotient(x: float, y: float) -> float:
-    """Divided as it stands: by way of 1 / y, as a kernel's flags allow, equal numbers need not give one."""
-    return x / y
 
 
 def _make_pairs(
@@ -91,7 +86,7 @@ def _make_pairs(
                                 )
                                 total += step * step
                         elif is_cosine:
-                            ratio = _quotient(of_row[r, h], of_row[r, g])
+                            ratio = quotient(of_row[r, h], of_row[r, g])
                             for k in range(np.uintp(width[r])):
                                 step = parts[r, h, k] - ratio * parts[r, g, k]
                                 total += step * step

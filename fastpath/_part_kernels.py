@@ -14,9 +14,9 @@ import numpy as np
 
 from fastpath._jensen import HALF_LN2, LOG_ZERO
 from fastpath._jit import compiled_parallel
-from fastpath._math import exp64, log64
+from fastpath._math import exp64, log64, quotient
 
-__all__ = ["centre_parts", "centre_scores", "describe_parts", "lay_out_rows"]
+__all__ = ["centre_parts", "centre_scores", "describe_parts", "lay_out_rows", "logs_of"]
 
 _ZERO = np.float64(0.0)
 
@@ -69,13 +69,24 @@ def lay_out_rows(
             within = content if content > 0 else np.float64(1.0)
             extra = noise / np.float64(n_parts) if n_parts > 0 else _ZERO
             for k in range(n):
-                drop[r, h, k] = keep[r, h, k] / within
+                drop[r, h, k] = quotient(keep[r, h, k], within)
                 keep[r, h, k] = share * (keep[r, h, k] / whole) + extra
             for k in range(n, end):
                 drop[r, h, k] = 0.0
                 keep[r, h, k] = 0.0
             if n_sinks > 0:
                 keep[r, h, n] = share * (sink / whole) + extra
+
+
+@compiled_parallel
+def logs_of(parts: Any, width: Any, logs: Any) -> None:
+    """Logarithms (LOG_ZERO of a zero) of parts (row, head, part)."""
+    for task in numba.prange(parts.shape[0]):
+        r = np.uintp(task)
+        for h in range(np.uintp(parts.shape[1])):
+            for k in range(np.uintp(width[r])):
+                part = parts[r, h, k]
+                logs[r, h, k] = log64(part) if part > 0 else LOG_ZERO
 
 
 @compiled_parallel

@@ -12,7 +12,14 @@ from oracle._results import (
 )
 from oracle.aitchison import aitchison_split, aitchison_split_from_scores
 from oracle.arrays import AttentionArrays, read_attention
-from oracle.composition import closure, clr, entropy_change, entropy_split, entropy_split_from_scores
+from oracle.composition import (
+    closure,
+    clr,
+    entropy_change,
+    entropy_change_from_scores,
+    entropy_split,
+    entropy_split_from_scores,
+)
 from oracle.distances import (
     CONVENTIONS,
     METRICS,
@@ -71,6 +78,7 @@ __all__ = [
     "clr",
     "distance_sums",
     "entropy_change",
+    "entropy_change_from_scores",
     "entropy_split",
     "entropy_split_from_scores",
     "forward",

@@ -31,9 +31,9 @@ def aitchison_split(
     `zeros` says what becomes of exact zeros among visible keys: "refuse" raises InputError with their count
     and the place of the first; "common-support" leaves the parts that are zero in either row out of that
     pair; "replace" is `replace_zeros` with `delta`. A row that sees no sink has sink 0 and total = content. A
-    row without content mass is NaN throughout, except under "replace" where it sees content; a row without
-    any mass is NaN throughout. `x` and `y` (..., query, key) broadcast against each other; rows and masks are
-    those of `sink_share`, and InputError is raised as there.
+    row without content mass is NaN throughout, whatever `zeros` says: a replacement would make up all of its
+    content. `x` and `y` (..., query, key) broadcast against each other; rows and masks are those of
+    `sink_share`, and InputError is raised as there.
     """
     parts = [
         handle_zeros(keep_parts(rows, sink_mask, visible), name, zeros, delta)

@@ -11,6 +11,7 @@ from oracle._checks import first_place
 from oracle._distance_checks import reject_zeros
 from oracle._results import EntropyChange, EntropySplit
 from oracle.rows import (
+    broadcast_pair,
     check_row_pair,
     check_rows,
     check_scores,
@@ -19,7 +20,14 @@ from oracle.rows import (
     check_weights,
 )
 
-__all__ = ["closure", "clr", "entropy_change", "entropy_split", "entropy_split_from_scores"]
+__all__ = [
+    "closure",
+    "clr",
+    "entropy_change",
+    "entropy_change_from_scores",
+    "entropy_split",
+    "entropy_split_from_scores",
+]
 
 Array = NDArray[Any]
 
@@ -87,16 +95,7 @@ def entropy_split_from_scores(scores: Any, sink_mask: Any, visible: Any = None) 
     visible score that is not finite, and for masks as `sink_share` does.
     """
     logits, seen = check_scores(scores, visible)
-    sinks = check_sinks(sink_mask, logits)
-    content, mass = _softmax(logits, seen & ~sinks)
-    _, sink_mass = _softmax(logits, seen & sinks)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        odds = np.exp(mass - sink_mass)  # of the content; 0 or infinite where only one of the two is seen
-        share, rest = 1 / (1 + odds), 1 / (1 + np.exp(sink_mass - mass))
-        binary = _surprise(share, rest) + _surprise(rest, share)
-        inner = _entropy(content)
-    total = binary + np.where(rest == 0, 0, rest * inner)
-    return EntropySplit(total, binary, inner)
+    return _split_scores(logits, seen, check_sinks(sink_mask, logits))[0]
 
 
 def entropy_change(x: Any, y: Any, sink_mask: Any, visible: Any = None) -> EntropyChange:
@@ -115,9 +114,51 @@ def entropy_change(x: Any, y: Any, sink_mask: Any, visible: Any = None) -> Entro
     sinks = check_sinks(sink_mask, pair[0])
     before, after = (_split_entropy(rows, sinks) for rows in pair)
     shares = [np.where(sinks, rows, 0).sum(axis=-1) for rows in pair]
-    content = (2 - shares[0] - shares[1]) / 2 * (after.content - before.content)
-    moved = (shares[1] - shares[0]) * (before.content + after.content) / 2
-    return EntropyChange(after.total - before.total, after.binary - before.binary - moved, content)
+    return _change(before, after, shares[1] - shares[0], (2 - shares[0] - shares[1]) / 2)
+
+
+def entropy_change_from_scores(x: Any, y: Any, sink_mask: Any, visible: Any = None) -> EntropyChange:
+    """`entropy_change` of the softmax of scores, in log space: each (..., query), in nats.
+
+    Entropies and shares are those of `entropy_split_from_scores`, so that content far below its sink has a
+    change of its own, though its channel is next to nothing. Ranges and the identity are those of
+    `entropy_change`. A row that sees no content in x or y gives NaN for both channels, one that sees nothing
+    is NaN throughout.
+
+    `x` and `y` (..., query, key) broadcast against each other and are finite at visible keys; masks are those
+    of `sink_share`. Raises InputError for a visible score that is not finite, and for masks as there.
+    """
+    checked = [
+        check_scores(scores, visible, name) for name, scores in zip("xy", broadcast_pair(x, y), strict=True)
+    ]
+    sinks = check_sinks(sink_mask, checked[0][0])
+    (before, *of_x), (after, *of_y) = (_split_scores(logits, seen, sinks) for logits, seen in checked)
+    (share_x, rest_x), (share_y, rest_y) = of_x, of_y
+    # The smaller of the two moves by a difference that is not one of rounded numbers near one.
+    moved = np.where(share_x + share_y < 1, share_y - share_x, rest_x - rest_y)
+    return _change(before, after, moved, (rest_x + rest_y) / 2)
+
+
+def _change(before: EntropySplit, after: EntropySplit, moved: Array, rest: Array) -> EntropyChange:
+    """The change of a split; `moved` is that of the sink share, `rest` the mean content mass."""
+    content = rest * (after.content - before.content)
+    sink = after.binary - before.binary - moved * (before.content + after.content) / 2
+    return EntropyChange(after.total - before.total, sink, content)
+
+
+def _split_scores(
+    logits: Array, seen: NDArray[np.bool_], sinks: NDArray[np.bool_]
+) -> tuple[EntropySplit, Array, Array]:
+    """`entropy_split_from_scores` of checked scores, the sink share and the content mass."""
+    content, mass = _softmax(logits, seen & ~sinks)
+    _, sink_mass = _softmax(logits, seen & sinks)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        odds = np.exp(mass - sink_mass)  # of the content; 0 or infinite where only one of the two is seen
+        share, rest = 1 / (1 + odds), 1 / (1 + np.exp(sink_mass - mass))
+        binary = _surprise(share, rest) + _surprise(rest, share)
+        inner = _entropy(content)
+    total = binary + np.where(rest == 0, 0, rest * inner)
+    return EntropySplit(total, binary, inner), share, rest
 
 
 def _split_entropy(weights: Array, sinks: NDArray[np.bool_]) -> EntropySplit:

@@ -59,13 +59,14 @@ def handle_zeros(
 
     "refuse" raises InputError with the count and the place of the first zero among the `counted` (query,)
     rows, unless the row has no content mass at all: that one is undefined. "common-support" changes nothing.
-    "replace" is `replace_zeros`; a row without any mass stays NaN.
+    "replace" is `replace_zeros`, under which a row without content mass is NaN throughout.
     """
     check_zeros(zeros, delta)
     weights, present = parts
-    zero = present & (weights == 0)
+    composed = weights[..., 1:].sum(axis=-1, keepdims=True) > 0
+    zero = present & (weights == 0) & composed
     if zeros == "refuse":
-        zero &= (weights[..., 1:].sum(axis=-1) > 0)[..., None] & np.asarray(counted)[..., None]
+        zero &= np.asarray(counted)[..., None]
         if zero.any():
             *row, part = first_place(zero)
             reject_zeros(argument, tuple(row), part - 1 if part else None, int(zero.sum()))
@@ -76,7 +77,8 @@ def handle_zeros(
     if short.any():
         *row, _ = place = first_place(short)
         reject_replacement(delta, int(count[place]), tuple(row), argument)
-    return Parts(np.where(zero, delta, weights * (1 - count * weights.dtype.type(delta))), present)
+    replaced = np.where(zero, delta, weights * (1 - count * weights.dtype.type(delta)))
+    return Parts(np.where(composed, replaced, np.nan), present)
 
 
 def replace_zeros(rows: Any, sink_mask: Any, delta: float, visible: Any = None) -> Array:
@@ -86,7 +88,8 @@ def replace_zeros(rows: Any, sink_mask: Any, delta: float, visible: Any = None) 
     that was zero becomes delta, the others are multiplied by 1 - zeros · delta, so that the sum stays one and
     the ratios between them stay what they were (multiplicative replacement: Martín-Fernández et al. 2003,
     Mathematical Geology 35, equation 5). What is no part stays exactly 0: sink keys, keys that are not
-    visible, and the sink part of a row that sees no sink. A row without any mass is NaN throughout.
+    visible, and the sink part of a row that sees no sink. A row without content mass is NaN throughout:
+    all its content would be delta's.
 
     Raises InputError for rows and masks as `sink_share` does, for a delta outside (0, 1), and where the zeros
     of a row times delta reach one.

@@ -124,10 +124,10 @@ def measures(
 def score_measures(
     x: Sequence[float], y: Sequence[float], sinks: Sequence[int], visible: Sequence[int]
 ) -> dict[str, Any]:
-    """What is computed from scores: the Aitchison split of two softmax rows and the entropy split of x."""
+    """What is computed from scores: the Aitchison split of two softmax rows, entropies and their change."""
     rows = [[mpmath.exp(mpf(score)) for score in row] for row in (x, y)]
     found = measures(*rows, sinks, visible, None)
-    return {name: found[name] for name in found if name.startswith("aitchison") or name == "entropy_split"}
+    return {name: found[name] for name in found if name.startswith(("aitchison", "entropy_"))}
 
 
 def _exact_row(rng: random.Random, count: int) -> list[int]:

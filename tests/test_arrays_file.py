@@ -145,7 +145,7 @@ def test_a_sink_at_padding_names_its_text():
     attention /= attention.sum(axis=-1, keepdims=True)
     source = {"attention": attention, "visible": real}
     message = refused("position 0, which is padding; the first real token is 1", source, sink="0")
-    assert "(text 1)" in message
+    assert "(text 2)" in message
 
 
 def test_tokens_may_be_bytes_or_ids():

@@ -12,6 +12,7 @@ from oracle import (
     closure,
     clr,
     entropy_change,
+    entropy_change_from_scores,
     entropy_split,
     entropy_split_from_scores,
     sink_share,
@@ -287,6 +288,57 @@ def test_the_change_of_odd_rows():
     assert entropy_change(np.zeros((2, 0, 3)), np.zeros((0, 3)), SINK).total.shape == (2, 0)
     with refused("y", "a sum of 2 at query 1"):
         entropy_change(x, [[1, 0, 0], [1, 1, 0], [0, 0, 1]], SINK)
+
+
+@pytest.mark.parametrize("n_sinks", [0, 1, 3])
+def test_the_change_from_scores_is_that_of_their_softmax(n_sinks):
+    scores = 3 * np.random.default_rng(n_sinks).standard_normal((2, 4, 11, 11))
+    sinks, seen = np.arange(11) < n_sinks, np.tri(11, dtype=bool)
+    rows = softmax(np.where(seen, scores, -np.inf))
+    found = entropy_change_from_scores(*np.where(seen, scores, np.nan), sinks, seen)
+    for one, other in zip(found, entropy_change(*rows, sinks, seen), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=64 * EPS)
+    back = entropy_change_from_scores(scores[1], scores[0], sinks, seen)
+    for one, other in zip(found, back, strict=True):
+        np.testing.assert_allclose(one, -other, rtol=0, atol=4 * EPS)
+    lengths = entropy_change_from_scores(scores[0], scores[1, 0], sinks, KeyRange.causal(11))
+    np.testing.assert_array_equal(lengths.total[0], found.total[0])
+    assert lengths.total.shape == (4, 11)
+
+
+@pytest.mark.parametrize("depth", [40, 300])
+def test_the_change_of_content_far_below_its_sink_keeps_its_digits(depth):
+    x, y = [[0.0, -depth, -depth]], [[0.0, -depth, -depth - 2]]
+    change = entropy_change_from_scores(x, y, SINK)
+    with mpmath.workdps(300):
+        rows = [[mpmath.exp(score) for score in row[0]] for row in (x, y)]
+        masses = [mpmath.fsum(row[1:]) / mpmath.fsum(row) for row in rows]
+        content = [
+            mpmath.fsum(-p / sum(row[1:]) * mpmath.log(p / sum(row[1:])) for p in row[1:]) for row in rows
+        ]
+        binary = [-m * mpmath.log(m) - (1 - m) * mpmath.log(1 - m) for m in masses]
+        wanted = (
+            binary[1] - binary[0] + (masses[1] - masses[0]) * sum(content) / 2,
+            sum(masses) / 2 * (content[1] - content[0]),
+        )
+    # The two terms of the sink channel nearly cancel nothing: each keeps its relative accuracy.
+    assert change.sink.item() == pytest.approx(float(wanted[0]), rel=256 * EPS, abs=0)
+    assert change.content.item() == pytest.approx(float(wanted[1]), rel=64 * EPS, abs=0)
+    assert change.total.item() == pytest.approx(float(sum(wanted)), rel=256 * EPS, abs=0)
+
+
+def test_the_change_from_scores_of_odd_rows():
+    seen = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 1]], bool)
+    change = entropy_change_from_scores(np.zeros((3, 3)), np.eye(3), SINK, seen)
+    np.testing.assert_array_equal(np.isnan(change.total), [True, False, False])
+    np.testing.assert_array_equal(np.isnan(change.sink), [True, True, False])
+    np.testing.assert_array_equal(np.isnan(change.content), [True, True, False])
+    assert (change.total[1], change.sink[2]) == (0, 0)
+    assert entropy_change_from_scores(np.zeros((2, 0, 3)), np.zeros((0, 3)), SINK).total.shape == (2, 0)
+    with refused("y", "inf at query 1, key 2 (1 in all)", "visible="):
+        entropy_change_from_scores(np.zeros((2, 3)), [[0, 0, 0], [0, 0, np.inf]], SINK)
+    with refused("y", "(2, 3)", "shape (4, 3)"):
+        entropy_change_from_scores(np.zeros((2, 3)), np.zeros((4, 3)), SINK)
 
 
 def test_averages_do_not_split():

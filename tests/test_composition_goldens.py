@@ -16,6 +16,7 @@ from oracle import (
     aitchison_split_from_scores,
     clr,
     entropy_change,
+    entropy_change_from_scores,
     entropy_split,
     entropy_split_from_scores,
     row_distances,
@@ -123,6 +124,10 @@ def test_splits_of_scores(case, dtype):
     check_split(aitchison_split_from_scores(x, y, sinks, seen), case, eps, 0)
     split = entropy_split_from_scores(x, sinks, seen)
     for part, wanted in zip(split, case["values"]["entropy_split"], strict=True):
+        assert part.dtype == x.dtype
+        assert off(part[0], wanted) <= 16 * eps * (1 + np.log(len(sinks)))
+    change = entropy_change_from_scores(x, y, sinks, seen)
+    for part, wanted in zip(change, case["values"]["entropy_change"], strict=True):
         assert part.dtype == x.dtype
         assert off(part[0], wanted) <= 16 * eps * (1 + np.log(len(sinks)))
 

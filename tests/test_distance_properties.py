@@ -62,6 +62,7 @@ def test_split_of_many_parts_is_orthogonal_to_the_last_digits(seed: int) -> None
 def test_splits_from_scores(case: RowCase) -> None:
     laws.aitchison_from_scores(ORACLE, case.x, case.y, case.sink_mask, case.visible).require()
     laws.entropy_from_scores(ORACLE, case.x, case.sink_mask, case.visible).require()
+    laws.channels_from_scores(ORACLE, case.x, case.y, case.sink_mask, case.visible).require()
 
 
 @quick

@@ -207,6 +207,29 @@ def test_bounds_of_distances_are_small_and_grow_with_rows_keys_and_logarithms():
     assert scores[0] > 5 * distance_bound("aitchison", {"rows": rows}, False)[0]
 
 
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("visible", [np.arange(8) < 7, KeyRange(np.zeros(5, int), np.full(5, 7))])
+def test_bounds_of_distances_are_widened_by_parts_alone(visible, several):
+    """Neither by what stands at keys that are not visible nor by one of several sinks."""
+    rows = np.full((2, 5, 8), 0.125)
+    odd = rows.copy()
+    odd[..., 7], odd[0, :, 1] = 1e-300, 1e-290
+    given = {"sink_mask": np.arange(8) < 2, "visible": visible}
+    for metric in ("entropy", "aitchison"):
+        plain, spoiled = (
+            {"rows": [part, rows], **{name: [mask] * 2 for name, mask in given.items()}}
+            if several
+            else {"rows": part, **given}
+            for part in (rows, odd)
+        )
+        assert distance_bound(metric, spoiled, False) == distance_bound(metric, plain, False)
+        seen = {"rows": spoiled["rows"], "sink_mask": spoiled["sink_mask"]}
+        assert distance_bound(metric, seen, False)[0] > 100 * distance_bound(metric, plain, False)[0]
+    hidden = np.where(np.arange(8) < 7, 3.0, 1e9)
+    scores = {"rows": rows, **given, "scores": np.broadcast_to(hidden, rows.shape)}
+    assert distance_bound("aitchison", scores, False)[0] < 1e-11
+
+
 def test_bounds_grow_with_length_logarithm_and_score_and_shrink_with_precision():
     assert bound_for("share", "float32", 500).absolute == bound_for("share", "float16", 5).absolute == 1e-6
     assert bound_for("share", "float64", 512).absolute < 5e-13

@@ -19,6 +19,7 @@ from oracle import InputError, Unavailable
 from oracle._checks import InputTypeError
 from validation.cli import main
 from validation.progress import Interrupted
+from validation.report import files
 from validation.report.document import Check, Document, Note
 from validation.running import BUG, guarded, run
 
@@ -49,6 +50,23 @@ def raising(error):
 def test_what_the_caller_can_mend_is_one_line(capsys, error, code, line):
     assert guarded(raising(error)) == code
     assert capsys.readouterr() == ("", f"sinkscope: {line}\n")
+
+
+def test_what_was_written_before_an_interruption_is_named(capsys, tmp_path):
+    place = str(tmp_path / "d.npz")
+
+    def stopped(_):
+        files.write_whole(place, b"distances", option="--save")
+        raise KeyboardInterrupt
+
+    assert guarded(lambda: run(None, stopped)) == 130
+    assert capsys.readouterr().err == f"sinkscope: interrupted; {place} was written.\n"
+    assert guarded(lambda: run(None, raising_in_work)) == 130
+    assert capsys.readouterr().err == "sinkscope: interrupted; nothing was written.\n"
+
+
+def raising_in_work(_):
+    raise KeyboardInterrupt
 
 
 def test_an_error_of_ours_keeps_its_traceback_and_is_no_failed_check(capsys):

@@ -30,11 +30,22 @@ def test_replacement_keeps_the_sum_and_the_ratios():
     np.testing.assert_allclose(found[..., 0], rows[..., :2].sum(axis=-1) * (1 - 2e-3), rtol=1e-15)
 
 
+def test_a_row_without_content_has_no_content_made_up():
+    rows = [[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 0, 0]]
+    found = replace_zeros(rows, SINK, 0.25)
+    np.testing.assert_array_equal(np.isnan(found).all(axis=-1), [True, False, True])
+    np.testing.assert_array_equal(found[1], [0.25, 0, 0.25, 0.25, 0.25])
+    assert np.isnan(
+        replace_zeros(rows[:1], SINK, 0.4)
+    ).all()  # three zeros of 0.4 are none of a composition's
+    assert np.isnan(replace_zeros(rows[:1], SINK, 0.25, SINK)).all()  # it sees its sink alone
+
+
 def test_what_is_no_part_is_never_replaced():
     rows, seen = [[0, 1, 0, 0, 9.0], [1, 0, 0, 0, 0]], [[0, 1, 1, 1, 0], [1, 1, 0, 0, 0]]
     found = replace_zeros(rows, [1, 0, 0, 0, 0], 0.125, seen)
     np.testing.assert_array_equal(found[0], [0, 0, 0.75, 0.125, 0.125, 0])  # it sees no sink
-    np.testing.assert_array_equal(found[1], [0.875, 0, 0.125, 0, 0, 0])
+    assert np.isnan(found[1]).all()  # it has no content
     by_range = replace_zeros([[1.0, 7.0, 0], [0.5, 0.5, 0]], [0, 1, 0], 0.25, KeyRange.causal(2))
     np.testing.assert_array_equal(by_range, [[0, 1, 0, 0], [0.5, 0.5, 0, 0]])
 

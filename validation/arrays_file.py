@@ -48,6 +48,7 @@ class ReadArrays(NamedTuple):
     layout: str  # the axes of `attention` as it was read
     notes: tuple[str, ...]
     warnings: tuple[str, ...] = ()  # notes that must stand above the numbers
+    precision: float = 2.0**-52  # the epsilon of `attention` as it came
 
 
 def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None) -> ReadArrays:
@@ -91,7 +92,7 @@ def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None
         if wrong:
             _contradiction("one number of keys", f"{', '.join(wrong)}, attention {known['key']} ({reading})")
     rows = read_attention(arrays["attention"], visible=arrays.get("visible"), layout=layout)
-    for axis, size in zip(("text", "layer", "head"), rows.attention.shape, strict=False):
+    for axis, size in zip(("text", "layer", "head", "query", "key"), rows.attention.shape, strict=False):
         if not size:
             reject(
                 "attention",
@@ -110,14 +111,23 @@ def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None
         try:
             sinks.append(_sinks(chosen, tokens, seen.any(axis=0), names))
         except InputError as error:
-            raise InputError(f"{error} (text {text})" if batch > 1 else str(error)) from None
+            raise InputError(f"{error} (text {text + 1})" if batch > 1 else str(error)) from None
     ignored = [name for name in arrays if name not in _KNOWN]
     notes = [*rows.notes, *([f"ignored arrays: {', '.join(ignored)}"] if ignored else [])]
     calm, warnings = (
         tuple(note for note in notes if note.startswith("WARNING") == loud) for loud in (False, True)
     )
     masks = np.array(sinks, bool).reshape(batch, count)
-    return ReadArrays(rows, norms, texts, masks, " ".join(named), calm, warnings)
+    return ReadArrays(
+        rows, norms, texts, masks, " ".join(named), calm, warnings, _precision_of(arrays["attention"])
+    )
+
+
+def _precision_of(values: Any) -> float:
+    """The epsilon of the type of an array or a tensor; that of float64 for whole numbers and lists."""
+    dtype = getattr(values, "dtype", None)
+    name = str(getattr(dtype, "name", dtype)).rpartition(".")[2]
+    return {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23}.get(name, 2.0**-52)
 
 
 def _load(source: Any) -> dict[str, Any]:

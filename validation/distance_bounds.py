@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oracle._distance_checks import read_texts
+from oracle.rows import check_visible
 from validation.cases import texts_of
 
 __all__ = ["distance_bound"]
@@ -20,9 +22,9 @@ def distance_bound(metric: str, given: Mapping[str, Any], summed: bool) -> tuple
 
     Closing a row of n keys twice changes its weights by (4 n + 16) eps of themselves at most, which is e; a
     row distance of theirs changes by less than 2 e, a root of one by less than 8 e. An entropy changes by 2 e
-    times L, the largest |logarithm|. Centred logarithms are off by c = e L each, so that a squared Aitchison
-    distance d² changes by 2 c sqrt(n+1) d + c² (n+1), which is at most c sqrt(n+1) (1 + d²) + c² (n+1). The
-    kernels themselves are good to (40 + 12 L) eps, or to less than e.
+    times L, the largest |logarithm| of a part. Centred logarithms are off by c = e L each, so that a squared
+    Aitchison distance d² changes by 2 c sqrt(n+1) d + c² (n+1), which is at most c sqrt(n+1) (1 + d²) +
+    c² (n+1). The kernels themselves are good to (40 + 12 L) eps, or to less than e.
     """
     texts = [np.asarray(text) for text in texts_of(given)]
     n_keys = max(text.shape[-1] for text in texts)
@@ -40,13 +42,21 @@ def distance_bound(metric: str, given: Mapping[str, Any], summed: bool) -> tuple
 
 
 def _largest(given: Mapping[str, Any], metric: str) -> float:
-    """The largest |ln weight| of positive finite weights or, where they are used, |score|; at least one."""
+    """The largest |ln weight| of a positive part or, where they are used, |score|; at least one.
+
+    Keys that are not visible are no parts, and several sinks are one.
+    """
     found = [1.0]
-    scores = given.get("scores") if metric.startswith("aitchison") else None
-    for text in texts_of(given if scores is None else {"rows": scores}):
-        values: NDArray[Any] = np.abs(np.asarray(text, np.float64))
-        values = values[np.isfinite(values) & (values > 0)]
-        found.append(float((values if scores is not None else np.abs(np.log(values))).max(initial=1)))
+    rows, names = next(iter(given.values())), ("sink_mask", "visible", "scores")
+    for text in read_texts(rows, *(given.get(name) for name in names)):
+        from_scores = text.scores is not None and metric.startswith("aitchison")
+        values: NDArray[Any] = np.asarray(text.scores if from_scores else text.rows, np.float64)
+        seen = True if text.visible is None else check_visible(text.visible, values)
+        if not from_scores:
+            on_sink = np.where(seen & text.sink_mask, values, 0).sum(axis=-1, keepdims=True)
+            values = np.concatenate([np.where(seen & ~text.sink_mask, values, 0), on_sink], axis=-1)
+            values = np.log(values, where=values > 0, out=np.zeros_like(values))
+        found.append(float(np.abs(np.where(seen, values, 0) if from_scores else values).max(initial=1)))
     if given.get("delta"):
         found.append(abs(float(np.log(given["delta"]))))
     return max(found)

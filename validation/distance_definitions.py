@@ -83,13 +83,13 @@ def replaced_zeros(rows: Any, sink_mask: Any, delta: float, visible: Any = None)
     """Parts with zeros replaced by delta and the others scaled by 1 - zeros * delta: (..., query, 1 + key).
 
     The sink part stands first and each key at its own place after it; what is no part is 0, a row without
-    mass NaN.
+    content mass NaN.
     """
     kind = widest(rows)
     found = np.zeros((*np.shape(rows)[:-1], np.shape(rows)[-1] + 1), kind)
     for place, row, _, sinks, seen in _pairs(rows, rows, sink_mask, visible):
         parts = parts_of(row, sinks, seen, "keep")
-        if not parts:
+        if not parts_of(row, sinks, seen, "drop"):
             found[place] = np.nan
             continue
         zeros = sum(part == 0 for part in parts)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle import DistanceSums, EntropySplit, RowMeasures, VerdictFlips
-from validation import distance_cases
+from validation import bad_distance_cases, distance_cases, verdict_cases
 from validation.cases import Case, bad_row_cases, row_cases, weight_cases
 from validation.compare import Comparison, compare
 from validation.distance_bounds import distance_bound
@@ -243,14 +243,14 @@ REGISTRY: Mapping[str, Measure] = {
             "clark2019_distances",
             "distance",
             distance_cases.clark_cases,
-            distance_cases.bad_clark_cases,
+            bad_distance_cases.bad_clark_cases,
             "distances",
         ),
         Measure(
             "distance_sums",
             "distance",
             distance_cases.distance_cases,
-            distance_cases.bad_distance_cases,
+            bad_distance_cases.bad_distance_cases,
             "distances",
         ),
         Measure(
@@ -264,7 +264,7 @@ REGISTRY: Mapping[str, Measure] = {
             "head_distances",
             "distance",
             distance_cases.head_cases,
-            distance_cases.bad_head_cases,
+            bad_distance_cases.bad_head_cases,
             "distances",
         ),
         Measure(
@@ -286,8 +286,8 @@ REGISTRY: Mapping[str, Measure] = {
         Measure(
             "verdict_flips",
             "verdict",
-            distance_cases.verdict_cases,
-            distance_cases.bad_verdict_cases,
+            verdict_cases.verdict_cases,
+            verdict_cases.bad_verdict_cases,
             "verdicts",
         ),
         Measure("weight_share", "share", weight_cases, partial(bad_row_cases, "weights"), "rows"),

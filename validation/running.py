@@ -60,9 +60,10 @@ def run(
     `inputs` are files and directories that `work` reads: `json` must be none of them.
     """
     from validation.commands import exit_code
-    from validation.report import as_json, terminal
+    from validation.report import as_json, files, terminal
     from validation.report.live import live_progress
 
+    files.forget_written()
     if json is not None and json != "-":
         as_json.check_target(json, inputs)
     with live_progress(sys.stderr) as tell:
@@ -136,8 +137,16 @@ def _code_of(call: Callable[[], Any]) -> int:
         except Exception as error:
             return _explain(error)
     if code == INTERRUPTED:
-        _say("interrupted; nothing was written.")
+        _say(f"interrupted; {_written()} written.")
     return code if isinstance(code, int) else 0
+
+
+def _written() -> str:
+    """What the command has written before it was stopped, as the start of a sentence."""
+    from validation.report.files import written
+
+    names = ", ".join(written())
+    return f"{names} {'were' if len(written()) > 1 else 'was'}" if names else "nothing was"
 
 
 def _ended(ending: SystemExit) -> int:

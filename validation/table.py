@@ -103,8 +103,16 @@ def content_queries(
     """Which rows of a text count, (query,), and how many causal rows were left out.
 
     "content" takes the queries that are real and no sink, "all" every real query. In a causal text (nobody
-    sees a later key) a row counts from `min_content_keys` visible content keys on.
+    sees a later key) a row counts from `min_content_keys` visible content keys on. Raises InputError for the
+    masks of several layers.
     """
+    if visible.ndim != 2:
+        reject(
+            "visible",
+            expected="the mask of one layer, (query, key)",
+            found=f"shape {visible.shape}",
+            todo="Take the layer's with visible_in.",
+        )
     if queries not in ("content", "all"):
         reject("queries", expected="content or all", found=repr(queries), todo="Name one of the two.")
     chosen = visible.any(axis=1)

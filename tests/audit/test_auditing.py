@@ -1,8 +1,11 @@
 """What an audit says of rows whose answer is known, of what is missing in them, and of a real model."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from audit_rows import TEXTS, one_sink_share, only_the_sink_differs, pure_noise, sink_and_content_apart
+from audit_rows import one_sink_share, only_the_sink_differs, pure_noise, sink_and_content_apart, with_sink
 from text_models import by_key, small_model, width
 
 import oracle
@@ -10,10 +13,11 @@ from oracle import InputError
 from oracle.distances import METRICS
 from validation.audit import audit, audit_arrays
 from validation.audit.flips import ALL, MARGIN, WITHIN
-from validation.audit.metric_names import metric_name
 from validation.audit.passages import load_passages
 from validation.audit.rule import CANNOT_SAY, DEPENDS, SAFE, SINK_ALONE
+from validation.metric_names import metric_name
 from validation.report.document import Check, Note, Table
+from validation.studies.invariances import invariance_table
 
 LAYOUT = "batch layer head query key"
 COMPARED = [metric for metric in METRICS if metric != "aitchison_sink"]
@@ -85,14 +89,15 @@ def test_safe_is_what_the_sink_does_not_change():
     rows[..., 0] = 1e-4  # hardly any sink, so hardly any difference
     rows /= rows.sum(axis=-1, keepdims=True)
     found = audited(rows)
-    assert verdicts(found) - {DEPENDS} == {SAFE}
+    assert verdicts(found) - {DEPENDS, CANNOT_SAY} == {SAFE}  # the entropy is too noisy for an answer
     assert found.analysis.verdict("jsd", ALL) == SAFE
     assert "no more than other texts would" in notes(found, "closing")[COMPARED.index("jsd")]
 
 
 def test_a_single_layer_among_safe_ones_is_named():
-    rows = one_sink_share()
-    rows[:, 1] = sink_and_content_apart()[:, 1]
+    apart = sink_and_content_apart()
+    rows = with_sink(0.4, apart[..., 1:])
+    rows[:, 1] = apart[:, 1]
     found = audited(rows)
     assert found.analysis.verdict("jsd", 0) == SAFE
     assert found.analysis.verdict("jsd", 1) == DEPENDS
@@ -137,7 +142,7 @@ def test_every_number_is_the_definitions():
 
 
 def test_the_floor_is_the_flips_between_halves_of_the_texts():
-    rows = sink_and_content_apart()
+    rows = sink_and_content_apart(texts=8)
     floor = audited(rows, seed=3).analysis.floors["jsd", "drop"][ALL]
     masks = np.arange(7) == 0
     every = [text.reshape(16, 7, 7)[:, 1:] for text in rows]
@@ -147,7 +152,7 @@ def test_the_floor_is_the_flips_between_halves_of_the_texts():
         oracle.verdict_flips(
             *(oracle.head_distances([every[text] for text in half], masks, "jsd", "drop") for half in pair)
         ).rate
-        for pair in text_halves(TEXTS, 20, 3)
+        for pair in text_halves(8, 20, 3)
     ]
     assert np.allclose(floor.rates, wanted, rtol=0, atol=2e-3)  # other sums: a near tie may fall otherwise
     assert floor.median == pytest.approx(np.median(wanted), abs=2e-3)
@@ -190,18 +195,38 @@ def test_map_tables_and_sentences_show_the_same_floors():
     assert (listed["verdict"], listed["triples"]) == (DEPENDS, 168)
     said = notes(found, "closing")[place]
     assert said.startswith(f"L1: {flips[ALL].rate:.1%} of 1,680 verdicts")
-    assert f"{max(floors['l1', c][ALL].median for c in ('keep', 'drop')):.1%} flip (median of 20" in said
+    assert f"{max(floors['l1', c][ALL].median for c in ('keep', 'drop')):.1%} flip (median of 10" in said
     assert f"{ends[ALL]:.1%} at most" in said
 
 
+def without_context(parts, *words):
+    """Shown tables and closing sentences without one of the words that must stand with every figure."""
+    said = {part.key: part.notes for part in parts if isinstance(part, Table) and part.shown}
+    closing = [part for part in parts if isinstance(part, Note) and re.match("closing|clustering_", part.key)]
+    said |= {f"{part.key}: {part.text}": (part.text,) for part in closing}
+    return [key for key, notes in said.items() if not all(word in " ".join(notes) for word in words)]
+
+
+def test_tables_of_texts_and_of_invariances_say_what_they_are_of():
+    texts = ["The doctor saw the nurse.", "A donkey sleeps!", "She walks."]
+    found = audit(small_model(), texts, cluster="jsd")
+    words = (
+        "3 texts",
+        "T ",
+        "rows of each of 6 heads",
+        "content queries",
+        "sink set [CLS], [SEP]",
+        "undefined",
+    )
+    assert not without_context(found.parts, *words)
+    study = invariance_table(small_model(), texts)
+    assert not without_context(study, "3 texts", "T ", "pairs of rows", "content queries", "one", "undefined")
+
+
 def test_every_table_says_what_it_is_of_and_fits_the_screen():
-    found = audited(pure_noise())
-    for part in found.parts:
-        if isinstance(part, Table) and part.shown:
-            assert any(
-                all(words in note for words in ("6 texts", "T 7", "36 rows", "sink set position 0", "0 of"))
-                for note in part.notes
-            ), part.key
+    found = audited(pure_noise(), cluster="all")
+    words = ("6 texts", "T 7", "36 rows", "content queries", "sink set position 0", "0 of")
+    assert not without_context(found.parts, *words)
     shown = {key: width(table) for key, table in tables(found).items() if table.shown}
     assert max(shown.values()) <= 80, shown
     assert len(notes(found, "T")) == len(notes(found, "selection")) == len(notes(found, "undefined")) == 1
@@ -221,9 +246,11 @@ def test_of_one_text_nothing_is_concluded():
 
 def test_few_texts_have_few_different_splits():
     found = audited(sink_and_content_apart(texts=3))
-    assert found.analysis.distinct == 3
+    assert found.analysis.drawn == 3
     said = tables(found)["verdicts"].notes
-    assert any("20 seeded splits of the texts, of which 3 differ" in note for note in said)
+    assert any("3 different splits of the texts, too few to conclude anything" in note for note in said)
+    assert verdicts(found) == {CANNOT_SAY}
+    assert all("3 texts can be halved in 3 different splits only" in said for said in notes(found, "closing"))
 
 
 def test_too_few_triples_say_nothing():
@@ -237,6 +264,23 @@ def test_one_or_two_heads_have_no_verdicts(heads):
     found = audited(sink_and_content_apart()[:, :1, :heads])
     assert verdicts(found) == {CANNOT_SAY}
     assert np.isnan(list(rates(found).values())).all()
+
+
+def test_layers_by_themselves_are_judged_by_pairs_of_one_layer():
+    """The content is each layer's, so that only heads of different layers differ in it."""
+    apart = sink_and_content_apart()
+    rows = with_sink(apart[..., 0], np.broadcast_to(apart[:, :, :1, :, 1:], apart[..., 1:].shape))
+    assert verdicts(audited(rows), WITHIN) == {SINK_ALONE}
+    assert SINK_ALONE not in verdicts(audited(rows))
+
+
+def test_rows_of_float16_are_as_equal_as_float16_is():
+    rows = only_the_sink_differs().astype(np.float16)
+    found = audited(rows)
+    assert found.distances.precision == 2.0**-10
+    assert verdicts(found) == {SINK_ALONE}
+    half = np.float16(sink_and_content_apart())
+    assert SINK_ALONE not in verdicts(audited(half))
 
 
 def test_undefined_rows_are_left_out_and_counted():
@@ -255,6 +299,31 @@ def test_undefined_rows_are_left_out_and_counted():
     assert whole.distances.left_out("jsd", "drop") == 0
     assert found.distances.found.counts["jsd", "drop"][2, 11, 0] == 5
     assert notes(found, "zeros") == ["Zeros: none among the parts of the rows that count."]
+
+
+def test_a_row_without_mass_lowers_no_mean():
+    rows = sink_and_content_apart()
+    whole = audited(rows).distances
+    rows[:, 0, 3, 1:5] = 0
+    rows[:, 1, 2] = 0
+    found = audited(rows).distances
+    assert found.sink_share[3] == pytest.approx(rows[:, 0, 3, 5:, 0].mean())
+    assert np.isnan(found.sink_share[10])
+    assert np.array_equal(np.delete(found.sink_share, [3, 10]), np.delete(whole.sink_share, [3, 10]))
+
+
+def test_clark2019_counts_the_rows_that_it_added_up():
+    rows = sink_and_content_apart()
+    rows[0, 0, 3, 1:5] = 0
+    rows[1, 0, 3, 4] = np.eye(7)[0]
+    found = audited(rows, cluster="clark2019").distances.found
+    for convention, lost in (("keep", 4), ("drop", 5)):
+        counts = found.counts["clark2019", convention].sum(axis=0)
+        assert (counts[3, 5], counts[1, 5]) == (36 - lost, 36)
+    content = rows[2, :, :, 1:, 1:].reshape(16, 6, 6)
+    closed = content / content.sum(axis=-1, keepdims=True)
+    wanted = oracle.clark2019_distances(closed)
+    np.testing.assert_allclose(found.sums["clark2019", "drop"][2], wanted, rtol=1e-10, atol=1e-13)
 
 
 def test_padding_changes_nothing():
@@ -344,6 +413,23 @@ def test_common_support_and_replacement_are_choices():
     wanted = oracle.head_distances(every, masks, "aitchison", "drop", zeros="replace", delta=1e-9)
     assert table[-1]["median_drop"] == pytest.approx(np.median(wanted[np.triu_indices(16, 1)]))
     assert len({record["median_keep"] for record in table}) == 4
+
+
+def test_a_delta_that_leaves_nothing_is_a_line_of_the_table_and_stops_nothing():
+    rows = np.zeros((1, 2, 2, 1010, 1010))  # all but a corner is padding
+    rows[0, :, :, :5, :4] = np.random.default_rng(0).dirichlet(np.ones(4), (2, 2, 5))
+    visible = np.zeros((1, 1010, 1010), dtype=bool)
+    visible[:, :5] = True
+    given = {"attention": rows, "visible": visible}
+    found = audit_arrays(given, sink="0", layout=LAYOUT, zeros="replace:1e-6")
+    table = tables(found)["zeros_sensitivity"]
+    by_delta = {row[0]: row for row in table.rows}
+    assert by_delta[1e-3][1:] == (None,) * 5
+    assert by_delta[1e-9][1] > 0
+    (why,) = [note for note in table.notes if note.startswith("1e-03 is not possible")]
+    assert "zeros at text 1, layer 0, head 0, query 1 of" in why
+    with pytest.raises(InputError, match=r"delta: .* zeros at text 1, layer 1, head 0, query 1 of"):
+        audit_arrays(given, sink="0", layout=LAYOUT, zeros="replace:1e-3", layers="1")
 
 
 def test_a_replacement_without_zeros_needs_no_table():
@@ -436,9 +522,37 @@ def test_a_model_is_audited_from_its_scores():
     )
 
 
+def windowed(*windows):
+    model = small_model()
+    return replace(model, config=replace(model.config, causal=True, windows=windows))
+
+
+def test_layers_whose_windows_differ_are_refused_before_any_text_is_run(monkeypatch):
+    text = "the doctor saw the nurse and a donkey walks, the nurse sleeps."
+    given = {"sink": "first", "min_content_keys": 2}
+    assert audit(windowed(5, None), [text], layers="0", **given).context.heads == 3
+    assert audit(windowed(5, None), [text], layers="1", **given).context.heads == 3
+    assert audit(windowed(25, None), [text], **given).context.heads == 6  # no text is that long
+    monkeypatch.setattr(oracle, "forward", lambda *_, **__: pytest.fail("a text was run"))
+    with pytest.raises(InputError, match=r"layers: expected layers that all see the same keys.*such as 0\."):
+        audit(windowed(5, None), [text], **given)
+
+
 def test_texts_without_content_are_refused():
     with pytest.raises(InputError, match="texts: expected a text with a token beside the sinks"):
         audit(small_model(), ["[SEP]"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (np.tile(np.eye(7)[0], (2, 2, 3, 7, 1)), "no content query in 2 texts.* an array `visible` says"),
+        (np.zeros((2, 2, 4, 0, 0)), "attention: expected at least one query; found none"),
+    ],
+)
+def test_rows_without_a_content_key_are_refused_in_words(rows, message):
+    with pytest.raises(InputError, match=message):
+        audited(rows)
 
 
 def test_causal_rows_count_from_enough_content_keys_on():

@@ -1,6 +1,10 @@
 """`sinkscope audit` as it is called: options, files, messages and exit codes."""
 
 import json
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ from validation import command_parts
 from validation.audit import checking, command
 from validation.cli import main
 
+ROOT = Path(__file__).parents[2]
 COMPILING = "sinkscope: compiling the fast path (first use) ...\n"
 
 
@@ -97,6 +102,26 @@ def test_the_distances_are_saved(call, rows, tmp_path):
     assert "2 texts, T 7, 12 rows of each of 8 heads" in about["rows"]
 
 
+def test_one_file_cannot_be_both_the_report_and_the_distances(call, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "read_rows", lambda *_: pytest.fail("work was done"))
+    monkeypatch.chdir(tmp_path)
+    code, _, err = call(
+        "--attention", rows(), *LAYOUT, "--save", "out", "--json", tmp_path / "no" / ".." / "out"
+    )
+    assert code == 2
+    assert "--save and --json: expected two files; found the same" in err
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+def test_of_few_heads_the_figures_are_drawn_that_can_be(call, tmp_path, heads):
+    np.savez(tmp_path / "few.npz", attention=sink_and_content_apart(texts=2)[:, :1, :heads])
+    code, shown, err = call("--attention", tmp_path / "few.npz", *LAYOUT, "--figures", tmp_path)
+    assert (code, err) == (0, "")
+    assert f"No clusters and no map by JSD: {heads} head" in " ".join(shown.split())
+    assert (tmp_path / "flips.png").exists()
+    assert not (tmp_path / "map-jsd.png").exists()
+
+
 def test_figures_are_drawn(call, rows, tmp_path):
     code, shown, _ = call("--attention", rows(), *LAYOUT, "--figures", tmp_path / "new" / "figures")
     assert code == 0
@@ -144,6 +169,12 @@ def test_invariances_are_shown_where_they_are_asked_for(call, monkeypatch):
     assert "What each distance is blind to" in shown
     assert "ok      invariance_offset" in shown
     assert "What each distance is blind to" not in call(*texts)[1]
+    long = ("--text", " ".join(["doctor"] * 40))
+    assert call(*long, "--truncate", "--invariances")[0] == 0
+    monkeypatch.setattr(command, "audit", lambda *_, **__: pytest.fail("the audit came first"))
+    code, _, err = call("--text", "nurse", "--invariances")
+    assert code == 2
+    assert "texts: expected a text with two content tokens" in err
 
 
 def test_without_texts_the_passages_are_taken(call, monkeypatch):
@@ -161,9 +192,24 @@ def test_without_texts_the_passages_are_taken(call, monkeypatch):
     assert len(texts.texts) == 20
 
 
-def test_without_scipy_clusters_are_not_run_and_nothing_else_is(call, rows, monkeypatch):
-    import sys
+@pytest.mark.timing
+def test_minilm_is_audited_on_the_passages_within_a_minute_and_two_gigabytes(minilm):
+    pytest.importorskip("resource")
+    code = (
+        "import resource, sys; from validation.cli import main; code = main(['audit']); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
+    )
+    start = time.perf_counter()
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    seconds = time.perf_counter() - start
+    peak = int(child.stderr.split()[-1]) * (1 if sys.platform == "darwin" else 1024)
+    assert child.returncode == 0
+    assert "20 texts" in child.stdout
+    assert seconds < 60
+    assert peak < 2e9
 
+
+def test_without_scipy_clusters_are_not_run_and_nothing_else_is(call, rows, monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.cluster", None)
     code, shown, err = call("--attention", rows(), *LAYOUT, "--cluster", "jsd")
     assert (code, shown) == (3, "")

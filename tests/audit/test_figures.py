@@ -82,6 +82,19 @@ def test_a_png_says_what_it_is_of():
     )
 
 
+def test_what_else_a_figure_depends_on_stands_below_it_and_in_its_description(clustering):
+    long = Subject(
+        "a-model", 6, "[CLS]", "6 texts, T 7, 36 rows of each of 18 heads, 0 of 648 rows undefined"
+    )
+    drawn = (
+        head_map(clustering, LABELS, GROUPS, "layer", long, format="svg"),
+        flip_chart(FLIPS, long, format="svg"),
+    )
+    for data, plain in zip(drawn, (drawn_map(clustering), flip_chart(FLIPS, SUBJECT)), strict=True):
+        assert data.decode().count("0 of 648 rows undefined") >= 2  # the description, and the drawn text
+        assert plain != data
+
+
 def test_names_that_would_steer_the_drawing_are_drawn_as_they_are(clustering):
     odd = Subject("a $x^$ model\x00 & <b> 模", 1, "token:\x1b")
     data = head_map(clustering, LABELS, GROUPS, "layer", odd, format="svg")
@@ -169,8 +182,8 @@ def test_what_cannot_be_drawn_or_written_is_refused(clustering, tmp_path):
 
     with pytest.raises(InputError, match="format: expected png or svg; found 'pdf'"):
         save(format="pdf")
-    with pytest.raises(InputError, match="colour: expected mean sink share; found 'depth'"):
-        save(colour="depth")
+    with pytest.raises(InputError, match="covariates: expected one that colours the heads; found none"):
+        save_figures(tmp_path, [clustering], (), LABELS, {}, SUBJECT)
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="expected a folder for figures; found File exists"):
         save(tmp_path / "file")

@@ -72,3 +72,6 @@ def test_what_is_read_is_never_replaced(tmp_path):
     rows.write_bytes(b"rows")
     with pytest.raises(InputError, match="a file that is read"):
         check_save(str(rows), [rows])
+    for around in ("none/../rows.npz", "none/./../../" + tmp_path.name + "/rows.npz"):
+        with pytest.raises(InputError, match="a file that is read"):
+            check_save(str(tmp_path / around), [rows])

@@ -18,6 +18,7 @@ from validation.audit.context import Context, describe
 from validation.audit.distances import DistanceGatherer, Distances
 from validation.audit.flips import Analysis, analyse
 from validation.audit.grouping import PRESET, clusterings, grouping_parts, parse_metrics
+from validation.audit.places import check_windows
 from validation.audit.safety import closing_notes, safety_tables
 from validation.audit.tables import (
     Missing,
@@ -41,6 +42,10 @@ from validation.wording import counted
 __all__ = ["Audit", "audit", "audit_arrays"]
 
 
+_NO_CONTENT = (
+    "Give rows with content, or another sink set. Keys on which nobody puts weight are read as padding: an "
+    "array `visible` says which are none."
+)
 _CHOICES = {
     "refuse": "Aitchison's distances are not computed. Choose --zeros common-support or, say, "
     "--zeros replace:1e-6",
@@ -79,16 +84,19 @@ def audit(
     One text is run at a time, and only the distances of its content queries stay; Aitchison's come from the
     scores, so that no zero arises. `sink` is read by `oracle.choose_sinks`, `layers` by `parse_layers`; a
     causal text counts from the first row with `min_content_keys` content keys. A text longer than the
-    model's positions raises InputError, unless `truncate` cuts it. `cluster` names metrics by which the
-    heads are clustered and mapped too (`parse_metrics`). `engine` is "fastpath" or "oracle";
-    `verify` is the number of random pairs of heads that the oracle computes again, with a Check of them;
-    these are others each time unless `verify_seed` is given. `seed` draws the halves of the texts.
+    model's positions raises InputError, unless `truncate` cuts it, and so do layers whose windows
+    differ. `cluster` names metrics by which the heads are clustered and mapped too (`parse_metrics`).
+    `engine` is "fastpath" or "oracle"; `verify` is the number of random pairs of heads that the oracle
+    computes again, with a Check of them; these are others each time unless `verify_seed` is given. `seed`
+    draws the halves of the texts.
     InputError too where no text has a content query.
     """
     measures = load_engine(engine, on_compile)
     verification = _verification(engine, verify, verify_seed)
     grouped = parse_metrics(cluster)
     chosen = parse_layers(layers, model.config.n_layers)
+    texts = [texts] if isinstance(texts, str) else texts
+    check_windows(model, texts, chosen, truncate)
     gatherer = DistanceGatherer(
         measures,
         chosen,
@@ -102,7 +110,7 @@ def audit(
 
     gathered = gather(
         model,
-        [texts] if isinstance(texts, str) else texts,
+        texts,
         sink=sink,
         weightings=("attention",),
         layers=chosen,
@@ -153,6 +161,7 @@ def audit_arrays(
     gatherer = DistanceGatherer(
         measures,
         chosen,
+        precision=arrays.precision,
         metrics=[metric for metric in METRICS if not (refused and metric.startswith("aitchison"))],
         zeros=choice,
         deltas=sorted(deltas),
@@ -174,7 +183,7 @@ def audit_arrays(
         why = f"{counted(lacking.parts, 'zero')}, the first at {lacking.first}; choose --zeros"
         missing = {"aitchison": why}
     note = _zeros_note(lacking, choice)
-    found = _Found(gathered, gatherer, measures, note, missing, choice, grouped, verification)
+    found = _Found(gathered, gatherer, measures, note, missing, choice, grouped, verification, _NO_CONTENT)
     return _report(found, subject, seed, progress)
 
 
@@ -192,6 +201,7 @@ class _Found(NamedTuple):
     choice: ZerosChoice
     grouped: tuple[str, ...]
     verification: PairVerification | None
+    todo: str = "Give a text with words, or another sink set."  # where no row counts
 
 
 def _zeros_of(arrays: ReadArrays, layers: Sequence[int], min_content_keys: int) -> FoundZeros:
@@ -222,8 +232,8 @@ def _report(found: _Found, subject: str, seed: int, progress: Progress) -> Audit
         reject(
             "texts",
             expected="a text with a token beside the sinks",
-            found=f"no content query in {counted(len(gathered.table.text_lengths()), 'text')}",
-            todo="Give a text with words, or another sink set.",
+            found=f"no content query in {counted(gathered.sinks.texts, 'text')}",
+            todo=found.todo,
         )
     analysis = analyse(distances, found.engine.verdict_flips, seed=seed, progress=progress)
     groups = clusterings(distances, found.grouped, seed, progress)
@@ -247,7 +257,7 @@ def _report(found: _Found, subject: str, seed: int, progress: Progress) -> Audit
         *between_tables(analysis, words),
         Note("section", "Where each convention is safe"),
         *safety_tables(analysis, words),
-        *grouping_parts(distances, groups, words),
+        *grouping_parts(distances, groups, found.grouped, words),
         Note("section", "In a sentence"),
         *closing_notes(analysis, context, subject, missing),
         *(() if found.verification is None else (found.verification.part(),)),
@@ -267,7 +277,7 @@ def _pooling(distances: Distances, context: Context) -> tuple[Note, ...]:
     if len(distances.texts) > distances.blocks:
         said = f"Splits: {len(distances.texts)} texts are split as {distances.blocks} blocks."
         notes.append(Note("blocks", said))
-    if not distances.sink_share.any():
+    if not (distances.sink_share > 0).any():
         said = "No sink is visible in any row that counts: keep and drop are the same, and nothing can flip."
         notes.append(Note("no_sink", said))
     return tuple(notes)

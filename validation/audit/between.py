@@ -6,7 +6,7 @@ from typing import Any
 
 from oracle.distances import CONVENTIONS
 from validation.audit.flips import ALL, Analysis
-from validation.audit.metric_names import metric_name
+from validation.metric_names import metric_name
 from validation.report.document import Column, Table
 
 __all__ = ["between_tables"]

@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle import DistanceSums
-from validation.audit.clustering import LINKAGES, Clustering, Side, cluster_heads, takes_root
-from validation.audit.halves import SPLITS
-from validation.audit.metric_names import metric_name
+from validation.audit.clustering import LINKAGES, Clustering, Side, takes_root
+from validation.metric_names import metric_name
 from validation.report.document import Column, Note, Part, Table
 from validation.wording import counted, percent
 
-__all__ = ["cluster_parts", "cluster_report", "side_names"]
+__all__ = ["cluster_parts", "side_names"]
 
 Array = NDArray[Any]
 
 _CALLED = {"average": "average", "ward": "Ward"}
-
-
-def cluster_report(
-    found: DistanceSums,
-    labels: Sequence[str],
-    covariates: Mapping[str, Array],
-    *,
-    metric: str,
-    splits: int = SPLITS,
-    seed: int = 0,
-    context: str = "",
-) -> tuple[Part, ...]:
-    """The clusters and the map of the heads by `metric`, keep beside drop, as tables and closing sentences.
-
-    `labels` name the heads, such as "3.11" for layer 3, head 11; `covariates` are (head,) by the name that
-    the table shows; `context` says in words what all of it was measured on, and stands under every table.
-    The rest, and what is raised, as in `cluster_heads`.
-    """
-    clustering = cluster_heads(found, covariates, metric=metric, splits=splits, seed=seed)
-    return cluster_parts(clustering, labels, context)
 
 
 def cluster_parts(clustering: Clustering, labels: Sequence[str], context: str = "") -> tuple[Part, ...]:
@@ -59,7 +37,9 @@ def cluster_parts(clustering: Clustering, labels: Sequence[str], context: str = 
         tables = tuple(replace(table, notes=(*table.notes, context)) for table in tables)
     return (
         *tables,
-        Note(f"clustering_{metric}", _closing(clustering, metric, name)),
+        Note(
+            f"clustering_{metric}", _closing(clustering, metric, name) + (f" ({context})" if context else "")
+        ),
     )
 
 
@@ -75,19 +55,20 @@ def _sides(clustering: Clustering) -> tuple[Side, Side]:
     return clustering.first, clustering.second
 
 
-def _medians(side: Side, linkage: str) -> list[float]:
-    """The median split-half index for each number of clusters, NaN without a split that could be used."""
+def _range(side: Side, linkage: str) -> tuple[list[float], list[float]]:
+    """The lowest and the highest split-half index for each number of clusters, NaN without a usable split."""
     indices = side.split_half[linkage]
     used = indices[~np.isnan(indices).any(axis=1)]
-    return [float(value) for value in np.median(used, axis=0)] if len(used) else [np.nan] * indices.shape[1]
+    none = [float("nan")] * indices.shape[1]
+    return (used.min(axis=0).tolist(), used.max(axis=0).tolist()) if len(used) else (none, none)
 
 
 def _notes(clustering: Clustering, labels: Sequence[str]) -> tuple[str, ...]:
     splits = len(clustering.first.split_half["ward"])
     notes = [
         "index: adjusted Rand, 1 the same clusters, 0 chance; halves: of two halves of the texts under one "
-        f"convention, median over {counted(splits, 'random split')}. A half has half the rows, so its "
-        "indices are, if anything, too low"
+        f"convention, the least and the most alike of {counted(splits, 'different split')}. A half has half "
+        "the rows, so its indices are, if anything, too low"
     ]
     rows = [side.rows for side in _sides(clustering)]
     low, high = min(low for low, _ in rows), max(high for _, high in rows)
@@ -111,8 +92,10 @@ def _agreement(clustering: Clustering, metric: str, name: tuple[str, str], notes
         columns.append(Column(f"{linkage}_index", f"{called} index", ".2f"))
         cells.append(clustering.agreement[linkage].tolist())
         for which, side in enumerate(_sides(clustering)):
-            columns.append(Column(f"{linkage}_halves_{which + 1}", f"halves {side.key[1]}", ".2f"))
-            cells.append(_medians(side, linkage))
+            key = f"{linkage}_halves_{which + 1}"
+            columns.append(Column(f"{key}_low", f"halves {side.key[1]} from", ".2f"))
+            columns.append(Column(f"{key}_high", "to", ".2f"))
+            cells += _range(side, linkage)
     title = f"Clusters by {metric_name(metric)}: {name[0]} against {name[1]}"
     rows = tuple(zip(*cells, strict=True))
     return Table(f"agreement_{metric}", title, tuple(columns), rows, notes)
@@ -219,7 +202,7 @@ def _points(clustering: Clustering, metric: str, name: tuple[str, str], labels: 
 
 def _closing(clustering: Clustering, metric: str, name: tuple[str, str]) -> str:
     """Whether the conventions give other clusters than the texts' own noise does, in one sentence."""
-    floors = {linkage: [_medians(side, linkage) for side in _sides(clustering)] for linkage in LINKAGES}
+    floors = {linkage: [_range(side, linkage)[0] for side in _sides(clustering)] for linkage in LINKAGES}
     if np.isnan(floors["ward"]).any():
         return f"{metric_name(metric)}: no split-half index, so nothing is said of the clusters."
     said = []
@@ -227,6 +210,6 @@ def _closing(clustering: Clustering, metric: str, name: tuple[str, str]) -> str:
         below = clustering.agreement[linkage] < np.min(floors[linkage], axis=0)
         said.append(f"{int(below.sum())} of {len(below)} numbers of clusters with {_CALLED[linkage]} linkage")
     return (
-        f"{metric_name(metric)}: {name[0]} and {name[1]} give clusters less alike than two halves of the "
-        f"texts do under either for {' and '.join(said)}."
+        f"{metric_name(metric)}: {name[0]} and {name[1]} give clusters less alike than the least alike "
+        f"halves of the texts do under either for {' and '.join(said)}."
     )

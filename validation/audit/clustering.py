@@ -132,12 +132,12 @@ def cluster_heads(
 
     `covariates` are (head,) by name, NaN where a head has none. Average linkage takes the mean distance over
     the pooled rows; Ward and the scaling take its root where `takes_root` says so (cosine, JSD, Aitchison).
-    "clark2019" is by default held against ("jsd", "drop"). Splits of the texts are those of `text_halves`.
+    Splits of the texts are those of `text_halves`.
 
     Raises InputError where `found` lacks a side, a covariate does not fit, or fewer than three heads have all
     their distances; Unavailable without the extra.
     """
-    first, second = (metric, "keep"), against or ("jsd" if metric == "clark2019" else metric, "drop")
+    first, second = (metric, "keep"), against or (metric, "drop")
     means = [mean_distances(found, *key) for key in (first, second)]
     n_heads = len(means[0])
     named = {name: _covariate(name, value, n_heads) for name, value in covariates.items()}
@@ -157,16 +157,19 @@ def cluster_heads(
     return Clustering(sides[0], sides[1], heads, excluded, clusters, agreement)
 
 
-def with_clark2019(found: DistanceSums, distances: Array, rows: Array) -> DistanceSums:
-    """`found` with the preset under the key ("clark2019", "keep"), for `cluster_heads(metric="clark2019")`.
+def with_clark2019(
+    found: DistanceSums, distances: Array, rows: Array, convention: str = "keep"
+) -> DistanceSums:
+    """`found` with the preset under ("clark2019", `convention`), for `cluster_heads(metric="clark2019")`.
 
-    `distances` (text, head, head) are `oracle.clark2019_distances` of each text by itself, NaN where a head
-    has none; `rows` (text,) says over how many rows each was added up. The mean over rows that comes of it
-    is the paper's sum over rows and documents up to one factor, which changes neither clusters nor the map.
+    `distances` (text, head, head) are `oracle.clark2019_distances` of each text by itself, NaN where a pair
+    has none; `rows` (text, head, head) says over how many rows each was added up. The mean over rows that
+    comes of it is the paper's sum over rows and documents up to one factor, as long as all pairs have as many
+    rows, and then changes neither clusters nor the map.
     """
-    key = ("clark2019", "keep")
+    key = ("clark2019", convention)
     known = ~np.isnan(distances)
-    counts = np.where(known, np.asarray(rows, dtype=np.int64)[:, None, None], 0)
+    counts = np.where(known, np.asarray(rows, dtype=np.int64), 0)
     sums = np.where(known, distances, 0.0)
     return DistanceSums({**found.sums, key: sums}, {**found.counts, key: counts})
 

@@ -7,6 +7,8 @@ from os import PathLike
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from oracle._checks import reject
+from oracle.inputs import read_tokens
 from validation.audit.auditing import Audit, audit, audit_arrays
 from validation.audit.figure_files import check_figures, draw_figures
 from validation.audit.passages import load_passages
@@ -15,6 +17,7 @@ from validation.command_parts import Texts, describe_rows, document, here, load,
 from validation.progress import Progress
 from validation.report.as_json import as_data
 from validation.report.document import Document, Note, Part
+from validation.report.files import same_target
 from validation.report.live import announce_compiling
 
 __all__ = ["Wanted", "audit_file", "audit_texts", "bundled_passages"]
@@ -29,10 +32,14 @@ class Wanted(NamedTuple):
     figures: str | None = None
     format: str = "png"
 
-    def check(self, inputs: Iterable[str | PathLike[str]]) -> None:
-        """Refuse what could not be written, before any work; `inputs` are never replaced."""
+    def check(self, inputs: Iterable[str | PathLike[str]], json: str | None = None) -> None:
+        """Refuse what could not be written, before any work; `inputs` are never replaced, nor is `json`."""
         if self.save is not None:
             check_save(self.save, inputs)
+            if json not in (None, "-") and same_target(self.save, str(json)):
+                reject(
+                    "--save and --json", expected="two files", found="the same", todo="Name another for one."
+                )
         if self.figures is not None:
             check_figures(self.figures, self.format)
 
@@ -61,6 +68,13 @@ def audit_texts(
 ) -> Document:
     """Audit a model on texts; `wanted` names the files to write, `invariances` makes its section."""
     model = load(model_name, progress)
+    study: tuple[Part, ...] = ()
+    if invariances is not None:  # first, as it takes a second and may find the model or a text wanting
+        some = [text for text in texts.texts if not read_tokens(model, text, truncate).empty][:_TRIED]
+        study = (
+            Note("section", "What leaves a distance as it is"),
+            *invariances(model, some, progress, truncate=truncate),
+        )
     found = audit(
         model,
         texts.texts,
@@ -77,15 +91,7 @@ def audit_texts(
         progress=progress,
     )
     stated = _stated(sink, layers, "from the scores", engine, seed)
-    parts = found.parts
-    if invariances is not None:
-        some = texts.texts[:_TRIED]
-        parts = (
-            *parts,
-            Note("section", "What leaves a distance as it is"),
-            *invariances(model, some, progress),
-        )
-    made = document("audit", model, texts, parts, truncate=truncate, **stated)
+    made = document("audit", model, texts, (*found.parts, *study), truncate=truncate, **stated)
     return _finish(made, found, wanted, model.name)
 
 

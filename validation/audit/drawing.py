@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -29,17 +30,30 @@ _STYLE = {
 
 
 class Subject(NamedTuple):
-    """What a figure is of: the model's name, how many texts, and the sink set in words."""
+    """What a figure is of: the model's name, how many texts, and the sink set in words.
+
+    `context` says in a sentence what else the figures depend on; it stands below them.
+    """
 
     model: str
     n_texts: int
     sink: str
+    context: str = ""
 
     @property
     def words(self) -> str:
         """All of it in one line, as it stands in the figure and in the file's title."""
         texts = f"{self.n_texts:,} text{'' if self.n_texts == 1 else 's'}"
         return plain(f"{self.model}, {texts}, sink set {self.sink}")
+
+    @property
+    def ending(self) -> str:
+        """The context as it ends a description; nothing without one."""
+        return plain(f" ({self.context})") if self.context else ""
+
+    def lines(self, width: float) -> list[str]:
+        """The context in lines of at most `width` inches, in small print; none without one."""
+        return textwrap.wrap(plain(self.context), int(14 * width))
 
 
 def figure_bytes(

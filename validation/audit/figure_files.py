@@ -46,6 +46,6 @@ def draw_figures(audit: Audit, folder: str, model: str, format: str) -> Sequence
         flips,
         head_labels(audit.distances),
         covariates(audit.distances),
-        Subject(model, audit.context.texts, audit.context.sinks),
+        Subject(model, audit.context.texts, audit.context.sinks, audit.context.words),
         format=format,
     )

@@ -14,6 +14,7 @@ from validation.audit.clustering import Clustering
 from validation.audit.drawing import Subject
 from validation.audit.flip_chart import FlipBar, flip_chart
 from validation.audit.head_map import head_map
+from validation.report.files import note_written
 
 __all__ = ["save_figures"]
 
@@ -28,21 +29,18 @@ def save_figures(
     covariates: Mapping[str, Array],
     subject: Subject,
     *,
-    colour: str | None = None,
     format: str = "png",
 ) -> list[Path]:
     """Write a map for each clustering, "map-METRIC.png", and the flip chart, "flips.png", into `folder`.
 
-    `labels` and `covariates` are those of the clusterings, short labels such as "3.11" suit the map best;
-    `colour` names the covariate that colours the heads, by default the first. Without `flips` there is no
-    chart. The folder is made if it is not there; files of these names are replaced. Returns their paths.
-    Raises InputError for another format, an unknown `colour` or a folder that cannot be written to,
-    Unavailable without the extra.
+    `labels` and `covariates` are those of the clusterings, short labels such as "3.11" suit the map best; the
+    first covariate colours the heads. Without `flips` there is no chart. The folder is made if it is not
+    there; files of these names are replaced. Returns their paths. Raises InputError for another format, no
+    covariate or a folder that cannot be written to, Unavailable without the extra.
     """
-    chosen = colour or next(iter(covariates), "")
-    if clusterings and chosen not in covariates:
-        known = ", ".join(covariates) or "a covariate"
-        reject("colour", expected=known, found=repr(chosen), todo="Name one of the covariates.")
+    if clusterings and not covariates:
+        reject("covariates", expected="one that colours the heads", found="none", todo="Give one.")
+    chosen = next(iter(covariates), "")
     files = {
         f"map-{clustering.first.key[0]}": head_map(
             clustering, labels, covariates[chosen], chosen, subject, format=format
@@ -57,6 +55,7 @@ def save_figures(
         for name, data in files.items():
             written.append(place / f"{name}.{format}")
             written[-1].write_bytes(data)
+            note_written(written[-1])
     except OSError as error:
         reject(
             str(folder),

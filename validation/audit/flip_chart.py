@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oracle._checks import reject
 from validation.audit.drawing import Subject, figure_bytes
-from validation.audit.metric_names import metric_name
+from validation.metric_names import metric_name
 from validation.wording import percent
 
 __all__ = ["FlipBar", "flip_chart"]
@@ -20,6 +20,7 @@ Array = NDArray[Any]
 # Blue, orange and green of Okabe and Ito (2008), which colour-blind readers tell apart.
 _OBSERVED = "#0072B2"
 _FLOORS = {"keep": "#E69F00", "drop": "#009E73"}
+_WIDTH = 9  # inches
 
 
 class FlipBar(NamedTuple):
@@ -43,7 +44,7 @@ def flip_chart(flips: Sequence[FlipBar], subject: Subject, *, format: str = "png
         reject(
             "flips", expected="at least one metric", found="none", todo="Audit one that has two conventions."
         )
-    names = [metric_name(bar.metric) for bar in flips]
+    names, below = [metric_name(bar.metric) for bar in flips], subject.lines(0.8 * _WIDTH)
     title = f"Verdicts that flip between keep and drop: {subject.words}"
 
     def draw(figure: Any) -> None:
@@ -56,7 +57,8 @@ def flip_chart(flips: Sequence[FlipBar], subject: Subject, *, format: str = "png
         axes.xaxis.set_major_formatter(lambda rate, _: f"{100 * rate:g}%")
         axes.grid(axis="x", color="0.9")
         axes.set_axisbelow(True)
-        axes.set_xlabel("share of verdicts (which of two heads is nearer to a third) that flip")
+        share = "share of verdicts (which of two heads is nearer to a third) that flip"
+        axes.set_xlabel("\n".join([share, *below]), fontsize=9)
         handles = {"keep against drop": axes.plot([], [], color=_OBSERVED, marker="o", ms=8, ls="")[0]}
         for convention, colour in _FLOORS.items():
             if any(convention in bar.floors for bar in flips):
@@ -64,8 +66,10 @@ def flip_chart(flips: Sequence[FlipBar], subject: Subject, *, format: str = "png
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
 
     said = "; ".join(_in_words(bar, name) for bar, name in zip(flips, names, strict=True))
-    size = (9, 1.6 + 0.55 * len(flips))
-    return figure_bytes(draw, size, format=format, title=title, description=f"Flip rates. {said}.")
+    size = (_WIDTH, 1.6 + 0.55 * len(flips) + 0.17 * len(below))
+    return figure_bytes(
+        draw, size, format=format, title=title, description=f"Flip rates. {said}.{subject.ending}"
+    )
 
 
 def _draw_bar(axes: Any, line: int, bar: FlipBar) -> float:

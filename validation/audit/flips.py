@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 import oracle
 from oracle import VerdictFlips
 from oracle.distances import CONVENTIONS
+from validation.audit.clustering import takes_root
 from validation.audit.distances import Distances
 from validation.audit.halves import text_halves
-from validation.audit.rule import VANISHING, Floor, judge
+from validation.audit.rule import Floor, judge, vanishing_share
 from validation.progress import Progress, silent
 
 __all__ = [
@@ -41,7 +42,7 @@ LEAST_MARGIN = 0.1  # of the anchor's median distance
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """What was compared. `drawn` are the splits, `distinct` how many of them differ at all."""
+    """What was compared. `drawn` is the number of splits of the texts, no two of which are the same."""
 
     distances: Distances
     flips: Mapping[str, Scoped]  # by metric: keep against drop
@@ -50,7 +51,6 @@ class Analysis:
     between: Mapping[tuple[str, str, str], VerdictFlips]  # convention, metric, metric
     against: Mapping[float, Mapping[str, VerdictFlips]]  # by delta: see `_against_deltas`
     drawn: int
-    distinct: int
 
     def verdict(self, metric: str, scope: Scope) -> str:
         """What the rule says of keep against drop under `metric`."""
@@ -60,13 +60,20 @@ class Analysis:
     def vanishes(self, metric: str, scope: Scope = ALL) -> bool:
         """Whether all distances under drop are as good as zero beside those under keep."""
         keep, drop = (self.median(metric, convention, scope) for convention in CONVENTIONS)
-        return drop <= VANISHING * keep and keep > 0
+        squared = takes_root(metric, "ward")
+        return drop <= vanishing_share(self.distances.precision, squared) * keep and keep > 0
 
     def median(self, metric: str, convention: str, scope: Scope = ALL) -> float:
-        """Median distance of the pairs of heads, of one layer where `scope` is one; NaN without any."""
-        layers = self.distances.layers
-        chosen = layers == scope if isinstance(scope, int) else np.ones(len(layers), dtype=bool)
-        values = pair_values(self.distances.mean(metric, convention)[np.ix_(chosen, chosen)])
+        """Median distance of the pairs of heads, of those that share a layer (WITHIN), or of one layer's.
+
+        NaN without any.
+        """
+        layers, matrix = self.distances.layers, self.distances.mean(metric, convention)
+        if isinstance(scope, int):
+            matrix = matrix[np.ix_(layers == scope, layers == scope)]
+        elif scope == WITHIN:
+            matrix = np.where(layers[:, None] == layers, matrix, np.nan)
+        values = pair_values(matrix)
         return float(np.median(values)) if len(values) else float("nan")
 
     def median_again(self, delta: float, convention: str) -> float:
@@ -147,9 +154,8 @@ def analyse(
         for pair in combinations([name for name in distances.metrics if (name, convention) in keys], 2)
     }
     progress("verdicts", steps, steps)
-    distinct = len({frozenset(map(tuple, pair)) for pair in halves})
     against = _against_deltas(distances, means, flips)
-    return Analysis(distances, compared, law, floors, between, against, len(halves), distinct)
+    return Analysis(distances, compared, law, floors, between, against, len(halves))
 
 
 def _against_deltas(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from validation.audit.cluster_report import side_names
 from validation.audit.clustering import Clustering
 from validation.audit.drawing import Subject, figure_bytes
-from validation.audit.metric_names import metric_name
+from validation.metric_names import metric_name
 from validation.wording import percent
 
 __all__ = ["head_map"]
@@ -19,6 +19,7 @@ __all__ = ["head_map"]
 Array = NDArray[Any]
 
 _MOST_LABELS = 24
+_WIDTH = 11.5  # inches
 _FLATTEST, _TALLEST = 0.5, 1.2  # height over width of a panel
 _UNDEFINED = "0.75"  # grey, for a head without the covariate
 
@@ -46,6 +47,7 @@ def head_map(
 
     def draw(figure: Any) -> None:
         figure.suptitle(f"Map of the heads by {name}: {subject.words}", x=0.01, ha="left", fontsize=11)
+        figure.supxlabel("\n".join(subject.lines(_WIDTH)), x=0.01, ha="left", fontsize=7, color="0.35")
         shown = np.asarray(values, dtype=np.float64)[clustering.heads]
         known = shown[np.isfinite(shown)]
         dots = {"s": 42, "lw": 0.4, "ec": "0.3"}
@@ -70,9 +72,11 @@ def head_map(
     title = f"Map of the heads by {name}, {names[0]} beside {names[1]}: {subject.words}"
     description = (
         f"Two scatter plots of {len(clustering.heads)} heads after classical scaling of their distances, "
-        f"coloured by {value_name}. " + _in_words(clustering, names, value_name)
+        f"coloured by {value_name}. " + _in_words(clustering, names, value_name) + subject.ending
     )
-    return figure_bytes(draw, (11.5, 0.95 + 4.5 * ratio), format=format, title=title, description=description)
+    return figure_bytes(
+        draw, (_WIDTH, 0.95 + 4.5 * ratio), format=format, title=title, description=description
+    )
 
 
 def _in_words(clustering: Clustering, names: Sequence[str], value_name: str) -> str:

@@ -1,4 +1,4 @@
-"""When a convention is safe: one plain rule, fixed before any model was audited."""
+"""When a convention is safe: one plain rule, made stricter once, after a first run, as RULE says."""
 
 from __future__ import annotations
 
@@ -14,27 +14,35 @@ __all__ = [
     "CANNOT_SAY",
     "DEPENDS",
     "FLOOR_TOO_HIGH",
+    "MIN_SPLITS",
     "MIN_TRIPLES",
     "RULE",
     "SAFE",
     "SINK_ALONE",
-    "VANISHING",
     "Floor",
     "judge",
+    "vanishing_share",
 ]
 
 SAFE, DEPENDS, SINK_ALONE, CANNOT_SAY = "safe", "depends", "sink alone", "cannot say"
 
 MIN_TRIPLES = 100
-FLOOR_TOO_HIGH = 0.25
-VANISHING = 1e-6  # of the distances under keep: far below any real difference, above what rounding leaves
+MIN_SPLITS = 10  # as many as five texts have
+FLOOR_TOO_HIGH = 0.1  # of the worst split: more than one conclusion in ten could change unnoticed
+_ROUNDINGS = 16  # of the rows as they came: closed content differs by a few, d² by their squares over a row
+_COMPUTED = 1e-5  # below any real difference, above what our own rounding leaves of a root
 
 RULE = (
     "depends: more verdicts flip between keep and drop than in the worst split under either convention",
-    "safe: no more than that, and the floor's median is at most 25% (half the verdicts flip in pure noise)",
-    "sink alone: under drop all distances vanish (median below 1e-6 of that under keep), so that heads "
-    "differ in their sink and in nothing else",
-    "cannot say: one text only, fewer than 100 triples, or a floor above 25%",
+    "safe: no more than that, and the worst split is at most 10%, so that at most one conclusion in ten "
+    "could change unnoticed",
+    "sink alone: under drop all distances vanish beside those under keep (by their medians: below 1e-5, or "
+    "below 16 roundings of the rows' own precision where those are more; squared for cosine, JSD and "
+    "Aitchison, whose means are of squares), so that heads differ in their sink and in nothing else",
+    "cannot say: fewer than 100 triples, fewer than 10 different splits (so fewer than 5 texts), or no more "
+    "flips than in the worst split where that is above 10%",
+    "The rule was made stricter after a first run: before, safe took a median floor of up to 25%, and any "
+    "number of splits was enough.",
 )
 
 
@@ -64,16 +72,26 @@ class Floor(NamedTuple):
         return float(self.known.max()) if len(self.known) else float("nan")
 
 
+def vanishing_share(precision: float, squared: bool) -> float:
+    """The share of the distances under keep up to which those under drop are as good as zero.
+
+    `precision` is the epsilon of the rows as they came, `squared` says that the distance is one of squares.
+    """
+    share = max(_COMPUTED, _ROUNDINGS * precision)
+    return share**2 if squared else share
+
+
 def judge(flips: VerdictFlips, floors: Sequence[Floor], vanishing: bool = False) -> str:
     """SAFE, DEPENDS, SINK_ALONE or CANNOT_SAY, as RULE says.
 
     `floors` are those of both conventions over the same triples; `vanishing` says that all distances under
     drop vanish beside those under keep.
     """
-    if flips.triples < MIN_TRIPLES or any(not len(floor.known) for floor in floors):
+    if flips.triples < MIN_TRIPLES or any(len(floor.known) < MIN_SPLITS for floor in floors):
         return CANNOT_SAY
     if vanishing:
         return SINK_ALONE
-    if flips.rate > max(floor.high for floor in floors):
+    highest = max(floor.high for floor in floors)
+    if flips.rate > highest:
         return DEPENDS
-    return CANNOT_SAY if max(floor.median for floor in floors) > FLOOR_TOO_HIGH else SAFE
+    return SAFE if highest <= FLOOR_TOO_HIGH else CANNOT_SAY

@@ -7,12 +7,20 @@ import math
 from oracle.distances import CONVENTIONS
 from validation.audit.context import Context
 from validation.audit.flips import ALL, WITHIN, Analysis, Scope
-from validation.audit.metric_names import metric_name
-from validation.audit.rule import CANNOT_SAY, DEPENDS, MIN_TRIPLES, SAFE, SINK_ALONE
+from validation.audit.rule import (
+    CANNOT_SAY,
+    DEPENDS,
+    FLOOR_TOO_HIGH,
+    MIN_SPLITS,
+    MIN_TRIPLES,
+    SAFE,
+    SINK_ALONE,
+)
 from validation.audit.tables import Missing
 from validation.headline import layer_words
+from validation.metric_names import metric_name
 from validation.report.document import Column, Note, Table
-from validation.wording import percent
+from validation.wording import counted, percent
 
 __all__ = ["closing_notes", "safety_tables"]
 
@@ -107,12 +115,13 @@ def _sentence(analysis: Analysis, metric: str, context: Context, subject: str) -
     )
     noise = (
         f"between random halves of the texts {percent(max(floor.median for floor in floors))} flip (median "
-        f"of {analysis.drawn} splits under the noisier convention, "
+        f"of {counted(analysis.drawn, 'different split')} under the noisier convention, "
         f"{percent(_top(analysis, metric, ALL))} at most)"
     )
     end = {
         DEPENDS: f"{flips}; {noise}. Such conclusions depend on the sink.",
-        SAFE: f"{flips}; {noise}. Dropping the sink changes such conclusions no more than other texts would.",
+        SAFE: f"{flips}; {noise}. Dropping the sink changes such conclusions no more than other texts "
+        "would, and hardly any.",
         SINK_ALONE: "with the sink dropped all distances vanish: the heads differ in their sink alone.",
     }.get(verdict, f"{flips}; {_why_not(analysis, metric, noise)}, so nothing is concluded.")
     return f"{name}: {end}{_by_layer(analysis, metric)} ({context.words})"
@@ -124,9 +133,16 @@ def _why_not(analysis: Analysis, metric: str, noise: str) -> str:
         return "of one text no noise floor can be given"
     if analysis.flips[metric][ALL].triples < MIN_TRIPLES:
         return f"fewer than {MIN_TRIPLES} triples are too few"
-    if any(not len(analysis.floors[metric, convention][ALL].known) for convention in CONVENTIONS):
-        return "half the texts leave no triple, so that there is no floor"
-    return f"{noise}, too many to tell"
+    if analysis.drawn < MIN_SPLITS:
+        splits = counted(analysis.drawn, "different split")
+        return f"{counted(analysis.distances.blocks, 'text')} can be halved in {splits} only"
+    known = min(len(analysis.floors[metric, convention][ALL].known) for convention in CONVENTIONS)
+    if known < MIN_SPLITS:
+        return f"of {analysis.drawn} splits {known} leave triples in both halves, too few for a floor"
+    return (
+        f"{noise}. That is above {FLOOR_TOO_HIGH:.0%}: other texts would change so many verdicts that an "
+        "effect of the sink could hide among them"
+    )
 
 
 def _by_layer(analysis: Analysis, metric: str) -> str:

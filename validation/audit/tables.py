@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from oracle.distances import CONVENTIONS
 from validation.audit.distances import Distances
 from validation.audit.flips import ALL, LEAST_MARGIN, MARGIN, WITHIN, Analysis, pair_values
-from validation.audit.metric_names import metric_name
-from validation.audit.rule import RULE
+from validation.audit.rule import MIN_SPLITS, RULE
+from validation.metric_names import metric_name
 from validation.report.document import Column, Table
+from validation.wording import counted
 
 __all__ = ["Missing", "anchor_table", "count_table", "distance_table", "flip_tables", "sensitivity_table"]
 
@@ -29,6 +30,10 @@ _SCOPES = {
 _FLOOR = (
     "floor: the same flips between random halves of the texts under one convention; median, least and most "
     "of the splits. Half the texts are noisier than all, so it is rather too high than too low."
+)
+_MARGINS = (
+    "margins are shares of the distances as they stand, of squares (cosine, JSD, Aitchison) or not (others). "
+    "10% of a square is about 5% of its root, so that this table does not compare metrics with each other"
 )
 _LAW = (
     "law: arccos(rho) / pi, mean over the anchors: what the flips would be, were the two distances jointly "
@@ -125,7 +130,8 @@ def anchor_table(analysis: Analysis, context: str) -> Table:
 
 def sensitivity_table(analysis: Analysis, chosen: float | None, context: str) -> tuple[Table, ...]:
     """What Aitchison's distances become with other numbers in the place of zeros; nothing without such."""
-    if not analysis.against:
+    impossible = analysis.distances.impossible
+    if not analysis.against and not impossible:
         return ()
     columns = (
         Column("delta", "delta", ".0e"),
@@ -136,12 +142,17 @@ def sensitivity_table(analysis: Analysis, chosen: float | None, context: str) ->
         Column("flips_drop", "against chosen, drop", ".1%"),
     )
     rows = []
-    for delta, found in sorted(analysis.against.items(), reverse=True):
+    for delta in sorted({*analysis.against, *impossible}, reverse=True):
+        if delta in impossible:
+            rows.append((delta, *[None] * 5))
+            continue
+        found = analysis.against[delta]
         medians = (analysis.median_again(delta, convention) for convention in CONVENTIONS)
         rows.append((delta, *medians, *(found[name].rate for name in ("both", "keep", "drop"))))
     notes = (
         f"chosen: {chosen:g}. Zeros become delta, the other parts are scaled down; where these rows differ "
         "the answer is the delta's",
+        *(f"{delta:.0e} is not possible: {why}" for delta, why in sorted(impossible.items(), reverse=True)),
         context,
     )
     title = "Aitchison's distance by what replaces zeros"
@@ -169,27 +180,23 @@ def _flip_table(analysis: Analysis, missing: Missing, context: str, scope: str) 
         cells += [float(np.nanmean(law)) if not np.isnan(law).all() else float("nan")] * with_law
         rows.append((*cells, analysis.verdict(metric, scope)))
     empty = [None] * (len(columns) - 2)
-    rows += [
-        (metric_name(metric), *empty, "not computed") for metric in missing if metric != "aitchison_sink"
-    ]
-    intro = (_FLOOR, *([_LAW] * with_law), *RULE) if with_law else ()
+    rows += [(metric_name(metric), *empty, "not computed") for metric in missing]
+    intro = (_FLOOR, _LAW, *RULE) if with_law else (_MARGINS,) if scope == MARGIN else ()
     notes = (_split_words(analysis), *_whys(missing), context)
     title = f"Verdicts that flip when the sink is dropped: {which}"
     return Table(key, title, tuple(columns), tuple(rows), notes, intro)
 
 
 def _split_words(analysis: Analysis) -> str:
-    """How many splits, and how many of them differ."""
+    """How many splits the floors are of, and whether that is enough."""
     if not analysis.drawn:
         return "one text cannot be split: no floor, and so nothing is concluded"
-    few = f", of which {analysis.distinct} differ" if analysis.distinct < analysis.drawn else ""
-    return f"floors over {analysis.drawn} seeded splits of the texts{few}"
+    few = ", too few to conclude anything" if analysis.drawn < MIN_SPLITS else ""
+    return f"floors over {counted(analysis.drawn, 'different split')} of the texts{few}"
 
 
 def _whys(missing: Missing) -> tuple[str, ...]:
-    return tuple(
-        dict.fromkeys(f"{metric_name(m)} not computed: {why}" for m, why in list(missing.items())[:1])
-    )
+    return tuple(f"{metric_name(metric)} not computed: {why}" for metric, why in missing.items())
 
 
 def _sink_part(distances: Distances) -> tuple[str, ...]:

@@ -32,14 +32,20 @@ REFUSE = ZerosChoice()
 
 
 class FoundZeros(NamedTuple):
-    """Zero parts of rows that have content: how many, and where the first one is, in words."""
+    """Zero parts of rows that have content: how many, and where the first one is, in words.
+
+    `without_content` counts the rows whose content keys are all zero: they have no content distribution, and
+    no choice for zeros gives them one.
+    """
 
     parts: int = 0
     first: str = ""
+    without_content: int = 0
 
     def and_then(self, other: FoundZeros) -> FoundZeros:
         """Both together, `other` behind these."""
-        return FoundZeros(self.parts + other.parts, self.first or other.first)
+        empty = self.without_content + other.without_content
+        return FoundZeros(self.parts + other.parts, self.first or other.first, empty)
 
 
 def parse_zeros(text: str) -> ZerosChoice:
@@ -72,7 +78,8 @@ def find_zeros(
     """Parts of the rows of one text that are zero: visible content keys, and the sink set as one part.
 
     `attention` (layer, head, query, key); `queries` and `layers` are those that count. A row without any
-    content mass has no content distribution, so that its zeros are none of a composition's.
+    content mass has no content distribution, so that its zeros are none of a composition's: it is counted
+    as a row, if it sees content at all.
     """
     seen = visible[queries]
     content = seen & ~sink_mask  # (query, key)
@@ -86,6 +93,8 @@ def find_zeros(
         sink = np.asarray(np.where(seen & sink_mask, rows, 0).sum(axis=-1, keepdims=True) == 0) & composed
         lacking: NDArray[np.bool_] = np.concatenate([parts, sink & with_sink], axis=-1)
         count = int(lacking.sum())
+        sees_content: NDArray[np.bool_] = np.any(content, axis=-1, keepdims=True)  # (query, 1)
+        found = found.and_then(FoundZeros(without_content=int(np.count_nonzero(sees_content & ~composed))))
         if count:
             head, query, key = first_place(lacking)
             what = "the sink" if key == rows.shape[-1] else f"key {key}"

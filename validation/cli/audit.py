@@ -135,7 +135,7 @@ def audit(
                 command_parts.refuse_alone(option, "--attention")
         name = command_parts.DEFAULT_MODEL if model is None else model
         read = command_parts.inputs(name, file)
-        wanted.check([*read, *filter(None, [json])])
+        wanted.check(read, json)
         return run(
             json,
             lambda tell: command.audit_texts(
@@ -165,7 +165,7 @@ def audit(
         "--invariances": invariances,
     }
     refuse_beside("--attention", beside)
-    wanted.check([attention, *filter(None, [json])])
+    wanted.check([attention], json)
     return run(
         json,
         lambda tell: command.audit_file(

@@ -128,6 +128,7 @@ DISTANCE_TRIALS = (
     Trial("entropy from scores", _on_scores(laws.entropy_from_scores, 1)),
     Trial("channels add up", _on_pair(laws.channels_add_up)),
     Trial("channels by loops", _on_pair(laws.channels_by_definition)),
+    Trial("channels from scores", _on_scores(laws.channels_from_scores, 2)),
     Trial("distances by loops", _each(_on_rows(laws.distance_by_definition), _ALL)),
     Trial("distances are symmetric", _each(_on_rows(laws.distance_is_symmetric), _ALL)),
     Trial("triangle inequality", _each(_triangle, _METRICS)),

@@ -148,6 +148,11 @@ COMPOSITION_MUTANTS = tuple(
         ),
         ("channel at the first share", "channels add up", instead("entropy_change", _first_share)),
         ("dh alone for the sink", "channels by loops", instead("entropy_change", _binary_alone)),
+        (
+            "change of largest sink score",
+            "channels from scores",
+            instead("entropy_change_from_scores", _one_sink_score(np.max)),
+        ),
     )
 )
 """Mistakes in log-ratios, splits and channels."""

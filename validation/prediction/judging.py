@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from validation.audit.rule import FLOOR_TOO_HIGH, MIN_TRIPLES, Floor
+from validation.audit.rule import MIN_TRIPLES, Floor
 from validation.prediction.frozen import Predictor
 from validation.prediction.statistics import Statistics
 
@@ -20,6 +20,8 @@ RULES = (
     "confirmed: the observed rate is within the tolerance of the predicted one (absolute)",
     "failed: it is not",
 )
+
+_FLOOR_TOO_HIGH = 0.25  # of the median: an audit wants less before it calls anything safe
 
 
 class Prediction(NamedTuple):
@@ -70,8 +72,8 @@ def _why_not(
         return f"outside the fitted range: {', '.join(outside)}"
     if not len(floor.known):
         return "no floor: fewer than two texts"
-    if floor.median > FLOOR_TOO_HIGH:
-        return f"the floor is above {FLOOR_TOO_HIGH:.0%}"
+    if floor.median > _FLOOR_TOO_HIGH:
+        return f"the floor is above {_FLOOR_TOO_HIGH:.0%}"
     if triples < MIN_TRIPLES:
         return f"fewer than {MIN_TRIPLES} triples"
     if rate <= floor.high:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from validation.audit.metric_names import metric_name
+from validation.metric_names import metric_name
 from validation.prediction.frozen import Predictor
 from validation.prediction.judging import ABSTAINED, CONFIRMED, FAILED, RULES, Judged
 from validation.prediction.statistics import Statistics

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from validation import distance_definitions as definitions
 from validation.definitions import widest
-from validation.properties.finding import Finding, deviation, size_of
+from validation.properties.finding import Finding, deviation
 from validation.properties.implementation import Implementation
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "centred_log_ratios",
     "channels_add_up",
     "channels_by_definition",
+    "channels_from_scores",
     "entropy_by_definition",
     "entropy_chain_rule",
     "entropy_from_scores",
@@ -38,15 +39,16 @@ def centred_log_ratios(implementation: Implementation, parts: Any, visible: Any 
     found = implementation.clr(parts, visible)
     given = np.asarray(parts).astype(widest(parts))
     seen = np.broadcast_to(True if visible is None else np.asarray(visible, dtype=bool), given.shape)
-    wanted = np.zeros_like(given)
+    wanted, size = np.zeros_like(given), 0.0
     for place in np.ndindex(*given.shape[:-1]):
         logs = [np.log(part) for part, see in zip(given[place], seen[place], strict=True) if see]
         if not logs:
             wanted[place] = np.nan
+        size = max([size, *map(abs, logs)])  # of what is subtracted: the differences may vanish beside it
         for key in np.flatnonzero(seen[place]):
             wanted[place][key] = np.log(given[place][key]) - sum(logs) / len(logs)
     gap = deviation(found, wanted)
-    bound = implementation.rounding(given.shape[-1], parts) * size_of(wanted)
+    bound = implementation.rounding(given.shape[-1], parts) * (size or 1.0)
     return Finding("clr by definition", gap[0], bound, gap[1])
 
 
@@ -149,6 +151,17 @@ def channels_by_definition(
     wanted = definitions.entropy_change(x, y, sink_mask, visible)
     gap = _worst(implementation.entropy_change(x, y, sink_mask, visible), wanted, 1.0)
     return Finding("the channels by definition", gap[0], _NATS, gap[1])
+
+
+def channels_from_scores(
+    implementation: Implementation, x: Any, y: Any, sink_mask: Any, visible: Any = None
+) -> Finding:
+    """Scores give the change of the entropy of their softmax rows, and both channels of it."""
+    rows = softmax(x, visible), softmax(y, visible)
+    wanted = definitions.entropy_change(*rows, sink_mask, visible)
+    found = implementation.entropy_change_from_scores(x, y, sink_mask, visible)
+    gap = _worst(found, wanted, 1.0)
+    return Finding("the channels from scores", gap[0], _NATS, gap[1])
 
 
 def softmax(scores: Any, visible: Any = None) -> Array:

@@ -44,6 +44,7 @@ class Implementation:
     entropy_split: Function = oracle.entropy_split
     entropy_split_from_scores: Function = oracle.entropy_split_from_scores
     entropy_change: Function = oracle.entropy_change
+    entropy_change_from_scores: Function = oracle.entropy_change_from_scores
     row_distances: Function = oracle.row_distances
     distance_sums: Function = oracle.distance_sums
     mean_distances: Function = oracle.mean_distances

@@ -11,7 +11,9 @@ from typing import NoReturn
 
 from oracle._checks import reject
 
-__all__ = ["check_target", "write_whole"]
+__all__ = ["check_target", "forget_written", "note_written", "same_target", "write_whole", "written"]
+
+_WRITTEN: dict[str, None] = {}  # in the order of the writing
 
 
 def check_target(
@@ -23,11 +25,35 @@ def check_target(
     ever replaced. `option` and `todo` word the InputError.
     """
     try:
-        problem = _problem(path) or ("a file that is read" if _is_one_of(path, inputs) else "")
+        problem = _problem(path) or ("a file that is read" if _is_one_of(_target(path), inputs) else "")
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a null byte, a name too long
         problem = getattr(error, "strerror", None) or str(error)
     if problem:
         _refuse(path, problem, option, todo)
+
+
+def note_written(path: str | os.PathLike[str]) -> None:
+    """Remember that a command has written `path`, for whoever must say so when it is stopped."""
+    _WRITTEN[os.fspath(path)] = None
+
+
+def forget_written() -> None:
+    """Begin a command, which has written nothing."""
+    _WRITTEN.clear()
+
+
+def written() -> tuple[str, ...]:
+    """The paths that this command has written, in their order."""
+    return tuple(_WRITTEN)
+
+
+def same_target(first: str, second: str) -> bool:
+    """Whether two paths are the same file, be it there or not."""
+    try:
+        one, other = _target(first), _target(second)
+        return one == other or (one.exists() and other.exists() and one.samefile(other))
+    except (OSError, RuntimeError, ValueError):  # said better by `check_target`
+        return False
 
 
 def write_whole(path: str, data: bytes, *, option: str, todo: str = "Name another file.") -> None:
@@ -37,10 +63,11 @@ def write_whole(path: str, data: bytes, *, option: str, todo: str = "Name anothe
     mixture. Pipes and devices are written to directly. Raises InputError where writing is impossible.
     """
     check_target(path, option=option, todo=todo)
-    target = Path(path).resolve()
+    target = _target(path)
     try:
         if _is_special(target):
             target.write_bytes(data)
+            note_written(path)
             return
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".tmp")
         try:
@@ -50,6 +77,7 @@ def write_whole(path: str, data: bytes, *, option: str, todo: str = "Name anothe
                 os.fsync(file.fileno())
             os.chmod(name, _mode(target))
             os.replace(name, target)
+            note_written(path)
         except BaseException:
             os.unlink(name)
             raise
@@ -61,10 +89,10 @@ def _problem(path: str) -> str:
     """Why `path` cannot be written to, in words, or nothing."""
     if not path:
         return "an empty name"
-    target = Path(path)
+    target = _target(path)
     if target.is_dir():
         return "a directory"
-    parent = target.resolve().parent
+    parent = target.parent
     if not parent.is_dir():
         return "no such directory"
     if target.is_file() and not (target.stat().st_mode & 0o222 and os.access(target, os.W_OK)):
@@ -73,14 +101,19 @@ def _problem(path: str) -> str:
     return "" if os.access(place, os.W_OK) else "no permission to write there"
 
 
-def _is_one_of(path: str, inputs: Iterable[str | os.PathLike[str]]) -> bool:
-    """Whether `path` is one of these files, or a file inside one of these directories, by whatever name."""
-    if not Path(path).is_file():
+def _target(path: str) -> Path:
+    """The file that would be written: what is checked must be what is written, "none/../file" included."""
+    return Path(path) if _is_special(Path(path)) else Path(path).resolve()
+
+
+def _is_one_of(target: Path, inputs: Iterable[str | os.PathLike[str]]) -> bool:
+    """Whether `target` is one of these files, or a file inside one of these directories, by whatever name."""
+    if not target.is_file():
         return False
     files: list[Path] = []
     for given in map(Path, inputs):
         files += given.iterdir() if given.is_dir() else [given]
-    return any(file.is_file() and file.samefile(path) for file in files)
+    return any(file.is_file() and file.samefile(target) for file in files)
 
 
 def _is_special(path: Path) -> bool:

@@ -14,7 +14,7 @@ from validation.progress import Progress, silent
 from validation.properties import Implementation, rounding, softmax
 from validation.studies.expected_invariances import CHANGES, SINKS, Expectation, expectation
 
-__all__ = ["DISTANCES", "FACTOR", "QUERIES", "Cell", "measure_cells"]
+__all__ = ["DISTANCES", "FACTOR", "QUERIES", "Cell", "Ground", "measure_cells"]
 
 Array = NDArray[Any]
 Measured = dict[tuple[str, str], Array]
@@ -33,6 +33,15 @@ class _Sample(NamedTuple):
     scores: tuple[Array, Array]  # each (pair, query, key), float64
     sinks: NDArray[np.bool_]  # (key,)
     visible: NDArray[np.bool_]  # (query, key)
+
+
+class Ground(NamedTuple):
+    """What a distance was seen on: texts, their T, pairs of rows of two heads, and how many lack one."""
+
+    texts: int
+    lengths: tuple[int, ...]
+    rows: int
+    undefined: int
 
 
 class Cell(NamedTuple):
@@ -57,6 +66,7 @@ class Cell(NamedTuple):
     text: int
     heads: tuple[int, int]
     query: int
+    ground: Ground
 
     @property
     def ok(self) -> bool:
@@ -70,12 +80,13 @@ def measure_cells(
     progress: Progress = silent,
     seed: int = 0,
     implementation: Implementation | None = None,
+    truncate: bool = False,
 ) -> list[Cell]:
     """Every cell of the table, one after another; arguments and errors are those of `invariance_table`."""
     measures = implementation or Implementation()
     if model.config.n_layers * model.config.n_heads < 2:
         reject("model", expected="two heads to compare", found="one", todo="Take a larger model.")
-    traces = [forward(model, text, sink="first", keep=("scores",)) for text in texts]
+    traces = [forward(model, text, sink="first", keep=("scores",), truncate=truncate) for text in texts]
     cells = []
     for index, sinks in enumerate(SINKS):
         samples = [s for text, trace in enumerate(traces) if (s := _sample(text, trace, sinks, model))]
@@ -204,6 +215,12 @@ def _cell(
         text,
         (first, second),
         query,
+        Ground(
+            len(samples),
+            tuple(sorted({len(sample.sinks) for sample in samples})),
+            before.size,
+            int(np.isnan(before).sum()),
+        ),
     )
 
 

@@ -7,9 +7,12 @@ from its expectation is a failed check.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from oracle import Model
+from oracle import METRICS, Model
+from validation.headline import length_words
+from validation.metric_names import metric_name
 from validation.progress import Progress, silent
 from validation.properties import Implementation
 from validation.report.document import Check, Column, Part, Table
@@ -19,16 +22,6 @@ from validation.wording import counted
 
 __all__ = ["invariance_table"]
 
-_NAMES = {
-    "cosine": "cosine",
-    "jsd": "JSD",
-    "root_jsd": "root JSD",
-    "hellinger": "Hellinger",
-    "l1": "L1",
-    "entropy": "|dH|",
-    "aitchison": "Aitchison",
-    "aitchison_sink": "sink term",
-}
 _DISTANCE = (Column("metric", "distance"), Column("convention", "sink"))
 _GRID = (*_DISTANCE, *(Column(change.replace(" ", "_"), change) for change in CHANGES))
 _LAWS = (
@@ -43,8 +36,8 @@ _PLACE = (
     Column("text", "text", "d"),
     Column("heads", "heads"),
     Column("query", "query", "d"),
-    Column("before", "before", ".4g"),
-    Column("after", "after", ".4g"),
+    Column("before", "before", ".3g"),
+    Column("after", "after", ".3g"),
 )
 _CELL = (Column("change", "change"), *_DISTANCE, Column("sinks", "sink keys"))
 _CELLS = (
@@ -64,29 +57,49 @@ def invariance_table(
     progress: Progress = silent,
     seed: int = 0,
     implementation: Implementation | None = None,
+    truncate: bool = False,
 ) -> tuple[Part, ...]:
     """The table of invariances, the laws with their reasons, every counterexample, a check for each change.
 
     The scores are those of `model` on `texts`, in float64 whatever the model computes in; the Aitchison
-    distances come from them, the others from their softmax rows. `seed` decides the changes. Raises
-    InputError where no text has two content tokens, or the model a single head.
+    distances come from them, the others from their softmax rows. `seed` decides the changes, `truncate` cuts
+    a text that is too long. All layers take part, and the sink sets are this table's own. Raises InputError
+    where no text has two content tokens, or the model a single head.
     """
-    cells = measure_cells(model, texts, progress, seed, implementation)
+    cells = measure_cells(model, texts, progress, seed, implementation, truncate)
     heads = model.config.n_heads
-    return (
+    tables = (
         _grid(cells, model, len(texts)),
         _laws(cells),
         _counterexamples(cells, heads),
         Table("invariance_cells", "Every cell", _CELLS, tuple(_line(c, heads) for c in cells), shown=False),
+    )
+    context = _context(cells)
+    return (
+        *(replace(table, notes=(*table.notes, *context)) for table in tables),
         *(_check(change, [cell for cell in cells if cell.change == change]) for change in CHANGES),
     )
+
+
+def _context(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """What every number of the study is of, for each of the sink sets."""
+    said = []
+    for sinks in SINKS:
+        grounds = [cell.ground for cell in cells if cell.sinks == sinks]
+        first, undefined = grounds[0], max(ground.undefined for ground in grounds)
+        said.append(
+            f"{sinks}: {counted(first.texts, 'text')}, {length_words(list(first.lengths))}, "
+            f"{counted(first.rows, 'pair')} of rows of two heads, content queries that are no special token, "
+            f"{undefined:,} pairs undefined"
+        )
+    return tuple(said)
 
 
 def _grid(cells: Sequence[Cell], model: Model, texts: int) -> Table:
     table = {cell[:4]: cell for cell in cells}
     rows = tuple(
         (
-            _NAMES[metric],
+            metric_name(metric),
             convention,
             *(_words([table[sinks, change, metric, convention] for sinks in SINKS]) for change in CHANGES),
         )
@@ -96,13 +109,14 @@ def _grid(cells: Sequence[Cell], model: Model, texts: int) -> Table:
     intro = (
         f"Scores of {model.name}, {counted(texts, 'text')}, {n_heads} heads, each against the next one and "
         f"one half the model away, at up to {QUERIES} content queries of a text.",
-        "Sink sets: the first token, one key; and several, the special tokens of a text that has two or "
+        "All layers, and sink sets of this table's own, whatever else was asked for: "
+        "the first token, one key; and several, the special tokens of a text that has two or "
         "more, else its first two tokens.",
         *(f"{change}: {words}" for change, words in CHANGES.items()),
     )
     notes = (
         f"t^p: multiplied by that power of t, tried with {FACTOR}. one key: with a single sink key only.",
-        "Aitchison: the squared distance, total (keep) or content (drop); sink term: the rest of the total.",
+        "Aitchison: the squared distance, total (keep) or content (drop); Aitchison sink: the rest of it.",
     )
     return Table("invariances", "What each distance is blind to", _GRID, rows, notes, intro)
 
@@ -143,8 +157,8 @@ def _laws(cells: Sequence[Cell]) -> Table:
 
 def _distances(law: Expectation) -> str:
     conventions = " and ".join(law.conventions)
-    names = [_NAMES[metric] for metric in law.metrics]
-    whose = "all" if len(law.metrics) == len(_NAMES) else "others" if len(names) > 2 else ", ".join(names)
+    names = [metric_name(metric) for metric in law.metrics]
+    whose = "all" if len(law.metrics) == len(METRICS) else "others" if len(names) > 2 else ", ".join(names)
     return f"{whose}, {conventions}"
 
 
@@ -166,16 +180,16 @@ def _counterexamples(cells: Sequence[Cell], n_heads: int) -> Table:
 def _line(cell: Cell, n_heads: int) -> tuple[Any, ...]:
     heads = " ".join(".".join(map(str, divmod(head, n_heads))) for head in cell.heads)
     expected = "holds" if cell.expected.holds else "fails"
-    named = (cell.change, _NAMES[cell.metric], cell.convention, cell.sinks, expected, cell.found)
+    named = (cell.change, metric_name(cell.metric), cell.convention, cell.sinks, expected, cell.found)
     numbers = (cell.deviation, cell.bound, cell.power)
-    return (*named, *numbers, cell.text, heads, cell.query, cell.before, cell.after)
+    return (*named, *numbers, cell.text + 1, heads, cell.query, cell.before, cell.after)
 
 
 def _check(change: str, cells: Sequence[Cell]) -> Check:
     wrong = [cell for cell in cells if not cell.ok]
     found = f"{len(cells) - len(wrong)} of {len(cells)}"
     for cell in wrong[:3]:
-        what = f"{_NAMES[cell.metric]}, {cell.convention}, {cell.sinks}"
+        what = f"{metric_name(cell.metric)}, {cell.convention}, {cell.sinks}"
         found += f"; {what}: {cell.found}, {cell.before:.6g} to {cell.after:.6g}"
     key = f"invariance_{change.replace(' ', '_')}"
     return Check(key, f"{change}: each distance stays or changes as proved beforehand", found, not wrong)

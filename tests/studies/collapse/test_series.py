@@ -100,4 +100,6 @@ def test_weights_are_told_apart_by_every_array():
     layers = (model.layers[0], replace(model.layers[1], down=model.layers[1].down._replace(bias=moved)))
     assert weights_hash(model) != weights_hash(replace(model, layers=layers))
     assert weights_hash(model) != weights_hash(replace(model, layers=model.layers[::-1]))
+    turned = replace(model.embeddings, words=model.embeddings.words.reshape(13, 61))
+    assert weights_hash(model) != weights_hash(replace(model, embeddings=turned))
     assert weights_hash(model) != weights_hash(model.astype("float32"))

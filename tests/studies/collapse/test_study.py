@@ -107,6 +107,12 @@ def test_what_was_measured_counts_only_under_the_same_choices(run, counted, tmp_
     counted.clear()
     collapse(places, TEXTS[:2], engine="oracle", results=str(tmp_path / "found.jsonl"))
     assert counted == ["step0", "step1"]
+    counted.clear()
+    for name in ("step0", "step1"):
+        config = tmp_path / "run" / name / "config.json"
+        config.write_text(config.read_text().replace("10000.0", "500.0"))
+    run(places)
+    assert counted == ["step0", "step1"]  # the same weights under another configuration
 
 
 def test_equal_weights_are_found_flagged_and_measured_once(run, counted, tmp_path):

@@ -14,6 +14,7 @@ from validation.command_parts import Texts, here, progress_lines
 from validation.progress import Progress
 from validation.provenance import describe_model, describe_texts
 from validation.report.document import Document, Note
+from validation.report.files import note_written
 from validation.report.live import announce_compiling
 from validation.studies.collapse.demo import demo
 from validation.studies.collapse.embedded import SEEDS, WIDTHS, Embedded, plan
@@ -121,6 +122,7 @@ def collapse_demo(
     about = {
         "series": len(shown),
         "steps": max((one.embedded.recipe.steps for one in shown), default=0),
+        "training_threads": 1,
         "texts": "held out, drawn or cut with each series",
         "T": sorted({length for one in shown for length in one.series.visits[0].measured.lengths}),
         **_stated("special", None, shown[0].series.setting.min_content_keys if shown else 0, engine),
@@ -154,6 +156,7 @@ def _draw(wanted: Wanted, series: dict[str, Series], title: str | None = None) -
             subject = Subject(title or name, len(first.lengths), _sink_words(one))
             names.append(f"{name}.{wanted.format}")
             (folder / names[-1]).write_bytes(collapse_chart(one, subject, format=wanted.format))
+            note_written(folder / names[-1])
     except OSError as error:
         said = error.strerror or str(error)
         reject(

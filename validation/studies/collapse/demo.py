@@ -12,7 +12,7 @@ import numpy as np
 from oracle._checks import Unavailable
 from validation.progress import Progress, silent
 from validation.report.document import Check, Column, Note, Part, Table
-from validation.studies.collapse.drop import Drop, find_drops
+from validation.studies.collapse.drop import Drop, find_drops, find_levels
 from validation.studies.collapse.embedded import Embedded, default_folder, make
 from validation.studies.collapse.measured import CONTROLS, SINK
 from validation.studies.collapse.study import Series, collapse
@@ -31,6 +31,9 @@ _NO_TREND = (
     "These series are toys, trained in minutes. The trend over model size that the preprint reports (30% at "
     "70M parameters, 95% at 1B, 79% at 1.4B) is neither tested nor supported by them."
 )
+
+
+_LATE = 4  # at a constant rate of learning the share still swings from one checkpoint to the next
 
 
 class Shown(NamedTuple):
@@ -171,11 +174,15 @@ def _over_seeds(shown: Sequence[Shown]) -> Table:
 def _sentences(shown: Sequence[Shown]) -> Iterable[Note]:
     """Whether a sink formed, and the sink channel with its spread over the seeds."""
     for kind, width in _groups(shown):
-        drops = [
-            one.drops for one in shown if (one.embedded.kind, one.embedded.recipe.width) == (kind, width)
-        ]
+        group = [one for one in shown if (one.embedded.kind, one.embedded.recipe.width) == (kind, width)]
+        drops = [one.drops for one in group]
         shares = [drop[SINK, None].end.share for drop in drops]
         above = sum(share > 0.5 for share in shares)
+        late = [
+            level.share
+            for one in group
+            for level in find_levels([visit.measured for visit in one.series.visits])[-_LATE:]
+        ]
         parts = [drop[SINK, None].ends.part for drop in drops]
         controls = ", ".join(
             f"{_span([drop[name, None].ends.part for drop in drops])} for the {name}" for name in CONTROLS
@@ -183,7 +190,8 @@ def _sentences(shown: Sequence[Shown]) -> Iterable[Note]:
         yield Note(
             f"{kind}_{width}",
             f"{kind}, width {width}, {counted(len(drops), 'seed')}: sink share at the end {_span(shares)} "
-            f"(above 50% in {above}); sink channel of the drop {_span(parts)}, beside {controls}.",
+            f"(above 50% in {above}; at the last {_LATE} checkpoints {_span(late)}); sink "
+            f"channel of the drop {_span(parts)}, beside {controls}.",
         )
 
 
