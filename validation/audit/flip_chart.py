@@ -63,7 +63,8 @@ def flip_chart(flips: Sequence[FlipBar], subject: Subject, *, format: str = "png
         for convention, colour in _FLOORS.items():
             if any(convention in bar.floors for bar in flips):
                 handles[f"two halves of the texts, {convention}"] = axes.plot([], [], color=colour, lw=4)[0]
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
+        above = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": len(handles), "fontsize": 9}
+        axes.legend(handles.values(), handles.keys(), **above)
 
     said = "; ".join(_in_words(bar, name) for bar, name in zip(flips, names, strict=True))
     size = (_WIDTH, 1.6 + 0.55 * len(flips) + 0.17 * len(below))

@@ -112,7 +112,7 @@ def audit(
 ) -> int:
     """Say which conclusions about heads depend on the sink.
 
-    Which of two heads is nearer to a third is asked of every triple of heads, by eight distances, with the
+    Which of two heads is nearer to a third is asked of every triple of heads, by seven distances, with the
     sink kept and with it dropped; what flips stands beside what flips between halves of the texts. Of a
     model on texts, or of attention rows from a file (then no model is loaded). With neither --text nor
     --file the 20 bundled passages are taken.

@@ -110,7 +110,7 @@ def predict(
         statistics_table(frozen, statistics, words),
         Note("section", "Verdicts that flip when the sink is dropped: predicted, then observed"),
         *rate_tables(judged, words),
-        closing_note(judged, model.name, words),
+        closing_note(judged, model.name, words, model.sha256 in frozen.models),
     )
     return Predicted(parts, statistics, judged)
 

@@ -94,8 +94,8 @@ def rate_tables(judged: Sequence[Judged], context: str) -> tuple[Table, ...]:
     )
 
 
-def closing_note(judged: Sequence[Judged], subject: str, context: str) -> Note:
-    """How many metrics were confirmed, abstained from and failed, by name."""
+def closing_note(judged: Sequence[Judged], subject: str, context: str, fitted_on_this: bool = False) -> Note:
+    """How many metrics were confirmed, abstained from and failed, by name; and whether that is a test."""
     by = {
         verdict: [metric_name(one.metric) for one in judged if one.verdict == verdict]
         for verdict in (CONFIRMED, ABSTAINED, FAILED)
@@ -104,6 +104,8 @@ def closing_note(judged: Sequence[Judged], subject: str, context: str) -> Note:
         f"{len(names)} {verdict}" + (f" ({', '.join(names)})" if names else "")
         for verdict, names in by.items()
     )
+    if fitted_on_this:
+        counts += ". No test: the predictor was fitted on this model"
     return Note("closing", f"{subject}: {counts}. ({context})")
 
 
