@@ -6,6 +6,7 @@ each text one for all its heads.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from oracle._checks import check_key_range, check_mask
 from oracle._results import KeyRange
 
-__all__ = ["Sight", "frozen", "read_sight", "read_sinks", "seen_by_any", "spread"]
+__all__ = ["Sight", "frozen", "in_a_row", "part_of_each", "read_sight", "read_sinks", "seen_by_any"]
 
 Array = NDArray[Any]
 
@@ -92,11 +93,18 @@ def frozen(array: Array) -> Array:
     return view
 
 
-def spread(array: Array, lead: tuple[int, ...], trailing: int = 1) -> tuple[Array, NDArray[np.int64]]:
-    """The parts of (..., trailing axes) in one row, and which of them goes with each place of `lead`."""
+def in_a_row(array: Array, trailing: int = 1) -> Array:
+    """The parts of (..., trailing axes) one after the other: (part, trailing axes)."""
     own, tail = array.shape[: array.ndim - trailing], array.shape[array.ndim - trailing :]
-    parts = array.reshape(int(np.prod(own, dtype=np.int64)), *tail)
-    return frozen(parts), np.broadcast_to(np.arange(len(parts)).reshape(own), lead)
+    return frozen(array.reshape(math.prod(own), *tail))
+
+
+def part_of_each(array: Array, lead: tuple[int, ...], trailing: int = 1) -> NDArray[np.int64]:
+    """Which part of (..., trailing axes), in their row, goes with each place of `lead`: (*lead,)."""
+    own = array.shape[: array.ndim - trailing]
+    if math.prod(own) == 1:
+        return np.zeros(lead, np.int64)
+    return np.broadcast_to(np.arange(math.prod(own)).reshape(own), lead)
 
 
 def _own(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -21,7 +21,7 @@ from oracle._results import KeyRange
 __all__ = ["Block", "Selection", "blocks_of", "flatten_heads", "select_parts"]
 
 Array = NDArray[Any]
-_BLOCK_BYTES = 1 << 20  # of one array (row, head, part): several of them stay in the cache
+_BLOCK_BYTES = 4 << 20  # of one array (row, head, part): several of them stay in the cache
 
 
 class Selection(NamedTuple):

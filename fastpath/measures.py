@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpath._kernels import COLUMNS, masked_kernel, ranged_kernel
-from fastpath._masks import frozen, read_sight, read_sinks, spread
+from fastpath._masks import frozen, in_a_row, part_of_each, read_sight, read_sinks
 from fastpath._norms import scaled
 from fastpath._odd import refuse_wrong_rows, share_again
 from fastpath._rows import as_compiled
@@ -111,24 +111,24 @@ def _measure(
     if sight.mask is None and places is not None:
         kernel = ranged_kernel(dtype, entropies)
         content = (~is_sink[..., 0, :]).astype(dtype)
-        columns = [content, *(norm * content for norm in (n, f)), *(_at(norm, places) for norm in (n, f))]
-        parts = [spread(part, lead) for part in columns]
-        parts += [spread(part, lead) for part in (sight.start, sight.stop, places)]
-        order = [5, 0, 1, 2]  # the ranges, the sinks, n, f
+        kept = [norm * content for norm in (n, f)]
+        given = [content, *kept, *(_at(norm, places) for norm in (n, f)), sight.start, sight.stop, places]
+        given = [in_a_row(array) for array in given]
+        which = [part_of_each(array, lead) for array in (sight.start, content, *kept)]
     else:
         kernel = masked_kernel(dtype, entropies)
         seen = np.ones((1, n_keys), bool) if sight.mask is None else sight.mask
-        parts = [spread(part, lead) for part in (n, f, sight.start, sight.stop)]
-        parts += [spread(part, lead, 2) for part in (seen, is_sink)]
-        order = [2, 5, 0, 1, 4]  # the visible masks at the end
-    given = [part for part, _ in parts]
-    which = np.stack([parts[place][1] for place in order], axis=-1)  # (..., order)
+        given = [in_a_row(array) for array in (n, f, sight.start, sight.stop)]
+        given += [in_a_row(mask, 2) for mask in (seen, is_sink)]
+        which = [part_of_each(sight.start, lead), part_of_each(is_sink, lead, 2)]
+        which += [part_of_each(n, lead), part_of_each(f, lead), part_of_each(seen, lead, 2)]
+    parts = np.stack(which, axis=-1)  # (..., kind of part)
     whole = rows.dtype == dtype and rows.flags.c_contiguous and rows.flags.aligned
     batch = math.prod(lead) if whole else 1
     for place in [()] if whole else np.ndindex(lead):
         part = frozen(np.ascontiguousarray(rows[place], dtype).reshape(batch, n_queries, n_keys))
         filled = out.reshape(len(names), batch, n_queries) if whole else np.empty((len(names), 1, n_queries))
-        mine = frozen(which[place].reshape(batch, len(order)))
+        mine = frozen(parts[place].reshape(batch, len(which)))
         with np.errstate(all="ignore"):  # without the JIT, NumPy would warn where compiled code does not
             kernel(part, *given, mine, slack, filled, odd[place].reshape(batch, n_queries))
         if not whole:
@@ -143,6 +143,8 @@ def _measure(
 
 def _at(norm: Array, places: NDArray[np.int64]) -> Array:
     """Norms (..., key) at the positions (..., sink); anything where the position is -1."""
+    if places.ndim == 1:
+        return norm[..., places]
     own = np.broadcast_shapes(norm.shape[:-1], places.shape[:-1])
     wide = np.broadcast_to(norm, (*own, norm.shape[-1]))
     return np.take_along_axis(wide, np.broadcast_to(np.maximum(places, 0), (*own, places.shape[-1])), axis=-1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from wording import refused
 
@@ -57,9 +58,23 @@ def test_a_measure_that_is_missing_or_raises_is_outside(monkeypatch):
     assert {record["within"] for record in table.records()} == {False}
 
 
-def test_a_layer_against_itself_is_refused_and_so_is_another(monkeypatch):
-    only(monkeypatch, "entropy_split")
-    with refused("layers", "oracle twice"):
+def test_what_cannot_be_measured_stays_in_the_table(monkeypatch):
+    only(monkeypatch, "weight_share")
+    right, calls = fastpath.weight_share, []
+
+    def once_too_short(**given):
+        calls.append(given)
+        return right(**given)[..., : None if len(calls) != 2 else 0]
+
+    monkeypatch.setattr(fastpath, "weight_share", once_too_short)
+    table, check = split(diff_measures())
+    assert not check.ok
+    float16 = next(record for record in table.records() if record["dtype"] == "float16")
+    assert float16["max_absolute"] is None or np.isnan(float16["max_absolute"])
+
+
+def test_a_layer_against_itself_and_an_unknown_one_are_refused():
+    with refused("layers", "found oracle twice"):
         diff_measures("oracle", "oracle")
     with refused("engine", "'torch'"):
         diff_measures("torch", "oracle")

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from oracle._checks import reject
 from validation.compare import Comparison
 from validation.engines import load_engine
@@ -41,7 +43,7 @@ class _Row:
 
     def add(self, case: str, bound: float, found: Comparison) -> None:
         self.cases += 1
-        self.max_absolute = max(found.max_absolute, self.max_absolute)  # a NaN stays
+        self.max_absolute = float(np.maximum(self.max_absolute, found.max_absolute))  # a NaN stays
         if found.used > self.used if found.within == self.within else self.within:
             self.used, self.bound = found.used, bound
             self.worst = case + (f" {found.worst}" if found.worst is not None else "")

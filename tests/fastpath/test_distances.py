@@ -203,3 +203,17 @@ def test_rows_of_a_causal_model_have_parts_of_their_own_number(scores):
         np.testing.assert_allclose(fast.sums[pair], slow.sums[pair], rtol=1e-12, atol=1e-13)
     assert fast.counts["jsd", "keep"].max() == 33
     assert fast.counts["jsd", "drop"].max() == 32  # the first row sees no content
+
+
+def test_rounding_leaves_no_distance_beyond_its_range():
+    """Rows of disjoint parts are as far apart as can be, one row for each head."""
+    rows = np.zeros((24, 1, 18))
+    weights = np.random.default_rng(6).gamma(0.7, size=(24, 9))
+    rows[:12, 0, :9], rows[12:, 0, 9:] = weights[:12], weights[12:]
+    rows /= rows.sum(axis=-1, keepdims=True)
+    ends = {"jsd": np.log(2), "root_jsd": np.sqrt(np.log(2)), "hellinger": 1, "l1": 2, "cosine": 1}
+    found = fastpath.distance_sums(rows, None, list(ends), "keep")
+    for metric, end in ends.items():
+        apart = found.sums[metric, "keep"][0, :12, 12:]
+        assert apart.max() <= end, metric
+        np.testing.assert_allclose(apart, end, rtol=4e-15)

@@ -98,8 +98,9 @@ def run_bench(
             )
         )
     missing = peers.torch_missing()
-    for why, needed in ((missing, {"rows", "streaming"}), (peers.scipy_missing(), {"distances", "verdicts"})):
-        if why and needed & set(wanted):
+    scipy_missing = peers.scipy_missing() if {"distances", "verdicts"} & set(wanted) else None
+    for why in (missing if {"rows", "streaming"} & set(wanted) else None, scipy_missing):
+        if why:
             parts.append(Note("not_run", f"NOT RUN: {why}"))
     with equal_threads():
         if differ := unequal(thread_counts()):

@@ -15,7 +15,8 @@ from validation.running import guarded
 
 __all__ = ["app", "main"]
 
-for _module in ("checks", "measure", "audit", "prune", "bench", "models"):  # in the order of the help text
+# in the order of the help text
+for _module in ("checks", "measure", "audit", "prune", "collapse", "bench", "models"):
     import_module(f"{__name__}.{_module}")
 
 

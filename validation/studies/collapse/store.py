@@ -1,0 +1,143 @@
+"""Measured checkpoints in a file of JSON lines, so that a run that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oracle._checks import reject
+from validation.studies.collapse.measured import TAKEN, Measured
+from validation.studies.collapse.split import RowEntropies
+
+__all__ = ["Store", "default_place"]
+
+Array = NDArray[Any]
+
+_FORMAT = 1  # raised when what a line holds, or how it is measured, changes
+
+
+def default_place(key: str) -> Path:
+    """The file in the user's cache for measurements under `key`; Unavailable where there is no cache."""
+    from oracle.loading._cache import models_folder
+
+    return models_folder().parent / "collapse" / f"{key[:32]}.jsonl"
+
+
+class Store:
+    """What was measured under one `key` (texts, choices, architecture), by the hash of the weights.
+
+    Lines are only ever appended, each in one write and with a hash of its own, so that a line cut short by a
+    killed run, or anything else that is not one of these lines, is passed over; so are lines of another key.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], key: str) -> None:
+        """Read what is there; InputError for a file that can be neither read nor made."""
+        self.path, self._key = Path(path), key
+        self._found: dict[str, Measured] = {}
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            data = self.path.read_bytes() if self.path.exists() else b""
+        except OSError as error:
+            self._refuse(error)
+        for line in data.split(b"\n"):
+            record = _checked(line)
+            if record is not None and record["key"] == key:
+                self._found[record["weights"]] = _unpack(record)
+
+    def get(self, weights: str) -> Measured | None:
+        """What was measured of these weights, bit for bit; None where nothing was."""
+        return self._found.get(weights)
+
+    def put(self, weights: str, measured: Measured) -> None:
+        """Keep a measurement, on disk before this returns."""
+        record = {"format": _FORMAT, "key": self._key, "weights": weights, **_pack(measured)}
+        text = json.dumps(record, sort_keys=True)
+        line = json.dumps({"sha256": _sha256(text), "record": record}, sort_keys=True).encode() + b"\n"
+        try:
+            with self.path.open("ab", buffering=0) as file:
+                if _is_cut(self.path):
+                    line = b"\n" + line
+                file.write(line)
+                os.fsync(file.fileno())
+        except OSError as error:
+            self._refuse(error)
+        self._found[weights] = measured
+
+    def _refuse(self, error: OSError) -> NoReturn:
+        reject(
+            "--results",
+            expected="a file that can be read and appended to",
+            found=f"{self.path.name!r} ({error.strerror or error})",
+            todo="Name another file, or make room.",
+        )
+
+
+def _is_cut(path: Path) -> bool:
+    """Whether the last line is one that a killed run left behind."""
+    with path.open("rb") as file:
+        if not file.seek(0, os.SEEK_END):
+            return False
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+def _checked(line: bytes) -> dict[str, Any] | None:
+    """The record of a line that is whole and of this format; None for anything else."""
+    try:
+        outer = json.loads(line)
+        record = outer["record"]
+        whole = outer["sha256"] == _sha256(json.dumps(record, sort_keys=True))
+        return record if whole and record["format"] == _FORMAT else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _pack(measured: Measured) -> dict[str, Any]:
+    return {
+        "loss": measured.loss.hex(),  # NaN has a form there, and every digit stays
+        "layer": _to_text(measured.layer),
+        "rows": {name: [_to_text(part) for part in figures] for name, figures in measured.rows.items()},
+        "lengths": list(measured.lengths),
+        "sinks": list(measured.sinks),
+        "left_out": measured.left_out,
+        "skipped": measured.skipped,
+    }
+
+
+def _unpack(record: Mapping[str, Any]) -> Measured:
+    return Measured(
+        loss=float.fromhex(record["loss"]),
+        layer=_to_array(record["layer"], np.int32),
+        rows={
+            name: RowEntropies(*(_to_array(part, np.float64) for part in record["rows"][name]))
+            for name in TAKEN
+        },
+        lengths=tuple(record["lengths"]),
+        sinks=tuple((token, place) for token, place in record["sinks"]),
+        left_out=record["left_out"],
+        skipped=record["skipped"],
+    )
+
+
+def _to_text(array: Array) -> str:
+    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return base64.b85encode(zlib.compress(little.tobytes(), 1)).decode()
+
+
+def _to_array(text: str, dtype: Any) -> Array:
+    wanted = np.dtype(dtype)
+    data = zlib.decompress(base64.b85decode(text))
+    return np.frombuffer(data, wanted.newbyteorder("<")).astype(wanted)
