@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -14,9 +14,8 @@ from validation.audit.saving import check_save, save_distances
 from validation.command_parts import Texts, describe_rows, document, here, load, read_rows
 from validation.progress import Progress
 from validation.report.as_json import as_data
-from validation.report.document import Document, Note
+from validation.report.document import Document, Note, Part
 from validation.report.live import announce_compiling
-from validation.studies.invariances import invariance_table
 
 __all__ = ["Wanted", "audit_file", "audit_texts", "bundled_passages"]
 
@@ -52,7 +51,7 @@ def audit_texts(
     min_content_keys: int,
     cluster: str | None,
     truncate: bool,
-    invariances: bool = False,
+    invariances: Callable[..., tuple[Part, ...]] | None = None,
     engine: str,
     verify: int | None,
     verify_seed: int | None,
@@ -60,7 +59,7 @@ def audit_texts(
     wanted: Wanted,
     progress: Progress,
 ) -> Document:
-    """Audit a model on texts; `wanted` names the files to write."""
+    """Audit a model on texts; `wanted` names the files to write, `invariances` makes its section."""
     model = load(model_name, progress)
     found = audit(
         model,
@@ -79,12 +78,12 @@ def audit_texts(
     )
     stated = _stated(sink, layers, "from the scores", engine, seed)
     parts = found.parts
-    if invariances:
+    if invariances is not None:
         some = texts.texts[:_TRIED]
         parts = (
             *parts,
             Note("section", "What leaves a distance as it is"),
-            *invariance_table(model, some, progress),
+            *invariances(model, some, progress),
         )
     made = document("audit", model, texts, parts, truncate=truncate, **stated)
     return _finish(made, found, wanted, model.name)

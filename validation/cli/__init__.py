@@ -15,8 +15,16 @@ from validation.running import guarded
 
 __all__ = ["app", "main"]
 
-# in the order of the help text
-for _module in ("checks", "measure", "audit", "prune", "collapse", "bench", "models"):
+for _module in (
+    "checks",
+    "measure",
+    "audit",
+    "prune",
+    "prune",
+    "collapse",
+    "bench",
+    "models",
+):  # as the help lists them
     import_module(f"{__name__}.{_module}")
 
 

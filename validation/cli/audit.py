@@ -119,6 +119,7 @@ def audit(
     """
     from validation import command_parts
     from validation.audit import command
+    from validation.studies.invariances import invariance_table
     from validation.table import MIN_CONTENT_KEYS
 
     calm_threads()
@@ -145,7 +146,7 @@ def audit(
                 min_content_keys=least,
                 cluster=cluster,
                 truncate=truncate,
-                invariances=invariances,
+                invariances=invariance_table if invariances else None,
                 engine=engine,
                 verify=verify,
                 verify_seed=verify_seed,
