@@ -20,7 +20,6 @@ for _module in (
     "measure",
     "audit",
     "prune",
-    "prune",
     "collapse",
     "bench",
     "models",
