@@ -28,7 +28,7 @@ def _digest() -> str:
 _DIGEST = _digest()
 
 
-class _Files(IndexDataCacheFile):  # type: ignore[misc]
+class _Files(IndexDataCacheFile):  # type: ignore[misc]  # Numba is untyped
     """Numba's index and data files; data is read only if it is what was written, for this very kernel.
 
     One flipped bit of machine code would end the process.
@@ -59,7 +59,7 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
         return pickle.loads(kept[size:])
 
 
-class _Kept(FunctionCache):  # type: ignore[misc]
+class _Kept(FunctionCache):  # type: ignore[misc]  # Numba is untyped
     """Numba's own files, stamped with the digest too, and given up with a warning where they fail."""
 
     def __init__(self, function: Any) -> None:

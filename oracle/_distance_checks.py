@@ -95,7 +95,7 @@ def check_zeros(zeros: str, delta: float | None) -> None:
 def check_delta(delta: float | None) -> None:
     """Refuse a replacement for zeros that is no number between zero and one."""
     number = isinstance(delta, (int, float, np.integer, np.floating)) and not isinstance(delta, bool)
-    if not number or not 0 < delta < 1:  # type: ignore[operator]
+    if not number or not 0 < delta < 1:  # type: ignore[operator]  # `number` says that it is one
         reject(
             "delta",
             expected="a number above zero and below one that takes the place of zeros",

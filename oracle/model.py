@@ -206,10 +206,11 @@ def float_dtype(dtype: DTypeLike | str) -> np.dtype[Any]:
 def _cast(node: _Node, dtype: np.dtype[Any]) -> _Node:
     """Rebuild nested dataclasses and tuples with every array in `dtype`."""
     if isinstance(node, np.ndarray):
-        return node.astype(dtype)  # type: ignore[return-value]
+        return node.astype(dtype)  # type: ignore[return-value]  # an array for an array
     if is_dataclass(node) and not isinstance(node, type):
         return replace(node, **{f.name: _cast(getattr(node, f.name), dtype) for f in fields(node)})
     if isinstance(node, tuple):
         parts = [_cast(part, dtype) for part in node]
+        # type-ignore: a tuple of the kind that came in
         return node._make(parts) if hasattr(node, "_make") else tuple(parts)  # type: ignore[return-value]
     return node

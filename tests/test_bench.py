@@ -290,6 +290,18 @@ def test_unequal_threads_are_said_and_not_published() -> None:
     assert "blas 1, numba 2" in bench.unequal({"blas": 1, "numba": 2, "torch": 2})
 
 
+def test_torch_is_there_before_numba_starts_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numba
+
+    started: list[str] = []
+    real = peers.torch_threads, numba.get_num_threads
+    monkeypatch.setattr(peers, "torch_threads", lambda count: started.append("torch") or real[0](count))
+    monkeypatch.setattr(numba, "get_num_threads", lambda: started.append("numba") or real[1]())
+    with bench.equal_threads():
+        assert started[0] == "torch"
+        assert "numba" in started
+
+
 def test_threads_are_equal_while_timed_and_as_before_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     import numba
 
@@ -305,6 +317,7 @@ def test_a_forward_pass_that_disagrees_fails_the_run(monkeypatch: pytest.MonkeyP
     columns = (Column("tokens", "T"), Column("pairs", "pairs"))
     table = Table("forward_ratio", "Forward", columns, ((5, 3), (7, 0)))
     monkeypatch.setattr("validation.bench.forward.forward_ratios", lambda *args, **kw: table)
+    # type-ignore: no model is looked at
     parts = bench.run_bench(lambda: None, TINY, ("forward",))  # type: ignore[arg-type, return-value]
     (check,) = (part for part in parts if isinstance(part, Check))
     assert (check.ok, check.found) == (False, "7 tokens")
@@ -315,7 +328,8 @@ def test_goals_are_counted_and_those_missed_are_named() -> None:
     case = Table("rows", "Rows", columns, (("a", ">= 1", "met"), ("b", ">= 2", "missed"), ("c", "", "")))
     figure = Table("growth", "G", (Column("what", "w"), *columns[1:]), (("time", "<= 1", "not run"),))
     (note,) = run.goal_note([case, Note("x", "y"), figure])
-    assert note.text == "Goals: 1 met; 1 missed: rows against b; 1 not run: time."  # type: ignore[union-attr]
+    assert isinstance(note, Note)
+    assert note.text == "Goals: 1 met; 1 missed: rows against b; 1 not run: time."
     assert run.goal_note([figure]) == []
 
 

@@ -12,6 +12,7 @@ from oracle import KeyRange
 
 __all__ = [
     "DTYPES",
+    "ODD_ROWS",
     "SINKS",
     "Case",
     "bad_row_cases",
@@ -25,6 +26,16 @@ Array = NDArray[Any]
 
 DTYPES = ("float16", "float32", "float64")
 SINKS: Mapping[str, tuple[int, ...]] = {"no sink": (), "one sink": (0,), "several sinks": (0, 3, 6)}
+ODD_ROWS: Mapping[str, tuple[float, ...]] = {
+    "no mass": (0.0, 0.0, 0.0, 0.0, 0.0),
+    "sink only": (1.0, 0.0, 0.0, 0.0, 0.0),
+    "no sink mass": (0.0, 0.25, 0.25, 0.5, 0.0),
+    "one content key": (0.0, 0.0, 1.0, 0.0, 0.0),
+    "thin content": (1.0, 2.0**-14, 2.0**-13, 0.0, 0.0),
+    "uneven content": (0.5, 0.5, 2.0**-20, 0.0, 0.0),
+    "sum below one": (0.5, 0.25, 0.1240234375, 0.1171875, 0.0),
+}
+"""Rows of five keys whose sink is the first, exact in float16."""
 
 
 class Case(NamedTuple):
@@ -206,17 +217,7 @@ def _masked_rows() -> Iterator[Case]:
 
 
 def _odd_rows() -> Iterator[Case]:
-    odd = {
-        "no mass": [0.0, 0.0, 0.0, 0.0, 0.0],
-        "sink only": [1.0, 0.0, 0.0, 0.0, 0.0],
-        "no sink mass": [0.0, 0.25, 0.25, 0.5, 0.0],
-        "one content key": [0.0, 0.0, 1.0, 0.0, 0.0],
-        "thin content": [1.0, 2.0**-14, 2.0**-13, 0.0, 0.0],
-        "uneven content": [0.5, 0.5, 2.0**-20, 0.0, 0.0],
-        "sum below one": [0.5, 0.25, 0.1240234375, 0.1171875, 0.0],
-        "sum above one": [0.5, 0.25, 0.125, 0.0625, 0.0712890625],
-    }
-    rows = np.array([list(odd.values())])
+    rows = np.array([[*ODD_ROWS.values(), (0.5, 0.25, 0.125, 0.0625, 0.0712890625)]])  # and a sum above one
     for dtype in DTYPES:
         for place, sinks in enumerate(((0,), (), (0, 2), (0, 1, 2, 3, 4))):
             yield _row_case(f"odd rows {place}, {dtype}", rows, dtype, sinks)

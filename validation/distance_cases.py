@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle import CONVENTIONS, METRICS, KeyRange
-from validation.cases import DTYPES, SINKS, Case, positions
+from validation.cases import DTYPES, ODD_ROWS, SINKS, Case, positions
 
 __all__ = [
     "clark_cases",
@@ -138,17 +138,7 @@ def _close() -> Iterator[Case]:
 
 
 def _zeros() -> Iterator[Case]:
-    odd = {
-        "no mass": [0.0, 0.0, 0.0, 0.0, 0.0],
-        "sink only": [1.0, 0.0, 0.0, 0.0, 0.0],
-        "no sink mass": [0.0, 0.25, 0.25, 0.5, 0.0],
-        "one content key": [0.0, 0.0, 1.0, 0.0, 0.0],
-        "thin content": [1.0, 2.0**-14, 2.0**-13, 0.0, 0.0],
-        "uneven content": [0.5, 0.5, 2.0**-20, 0.0, 0.0],
-        "sum below one": [0.5, 0.25, 0.1240234375, 0.1171875, 0.0],
-        "full": [0.5, 0.25, 0.125, 0.0625, 0.0625],
-    }
-    rows = np.array(list(odd.values()))[:, None]  # each of them a head
+    rows = np.array([*ODD_ROWS.values(), (0.5, 0.25, 0.125, 0.0625, 0.0625)])[:, None]  # each of them a head
     choices: Mapping[str, Mapping[str, Any]] = {
         "no logarithms": {"metrics": _PLAIN},
         "common support": {"zeros": "common-support"},

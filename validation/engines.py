@@ -34,7 +34,7 @@ def load_engine(name: str, on_compile: Callable[[], None] | None = None) -> Modu
 def _listen() -> None:
     from numba.core import event
 
-    class FirstCompilation(event.Listener):  # type: ignore[misc]
+    class FirstCompilation(event.Listener):  # type: ignore[misc]  # Numba is untyped
         def on_start(self, event: object) -> None:
             while _telling:
                 _telling.pop()()

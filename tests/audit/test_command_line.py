@@ -194,7 +194,7 @@ def test_without_texts_the_passages_are_taken(call, monkeypatch):
 
 @pytest.mark.timing
 def test_minilm_is_audited_on_the_passages_within_a_minute_and_two_gigabytes(minilm):
-    pytest.importorskip("resource")
+    pytest.importorskip("resource", reason="peak memory is asked of POSIX")
     code = (
         "import resource, sys; from validation.cli import main; code = main(['audit']); "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"

@@ -161,7 +161,7 @@ def test_layouts_read_only_and_strided():
 
 
 def test_bfloat16_and_integers():
-    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    bfloat16 = pytest.importorskip("ml_dtypes", reason="bfloat16 arrays need ml_dtypes").bfloat16
     arguments = given(5, 11)
     arguments |= {name: arguments[name].astype(bfloat16) for name in ("query", "key")}
     found = fastpath.sink_share_from_query_key(**arguments)

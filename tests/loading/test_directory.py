@@ -210,7 +210,7 @@ def test_dtypes_and_arguments_that_are_not_supported(bert_folder: Path) -> None:
     with pytest.raises(InputError, match="float16"):
         load_model(bert_folder, dtype="float16")
     with pytest.raises(InputTypeError, match="found int"):
-        load_model(3)  # type: ignore[arg-type]
+        load_model(3)  # type: ignore[arg-type]  # what is tried
 
 
 def test_the_bundled_encoder(minilm: Model) -> None:

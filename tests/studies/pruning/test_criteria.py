@@ -114,7 +114,7 @@ def test_an_engine_that_is_off_fails_the_check() -> None:
         found = oracle.row_measures(*arguments, **named)
         return found._replace(entropy=found.entropy._replace(total=found.entropy.total + 1e-9))
 
-    _, check = head_statistics(model, trace, SimpleNamespace(row_measures=row_measures))  # type: ignore[arg-type]
+    _, check = head_statistics(model, trace, SimpleNamespace(row_measures=row_measures))  # type: ignore[arg-type]  # no module
     assert not check.ok
     assert check.found.startswith("20 outside")
     assert "total" in check.found
