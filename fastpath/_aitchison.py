@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastpath._pair_kernels import pair_kernel, shared_kernel, tiles_of
 from fastpath._part_kernels import centre_parts, centre_scores, logs_of
-from fastpath._parts import Block, flatten_heads, select_parts
+from fastpath._parts import Block, flatten_heads, rows_of_pairs, select_parts
 from oracle._checks import first_place
 from oracle._distance_checks import Text, reject_replacement, reject_score, reject_zeros
 
@@ -59,7 +59,7 @@ class AitchisonSums:
         self._odd[:, some.queries] = odd.T
         if not block.counted:
             return
-        self._counts += defined.T.astype(np.float64) @ defined
+        self._counts += rows_of_pairs(defined)
         squares, one = pair_kernel("squares"), np.ones_like(width)
         nothing, unused = np.empty(block.keep.shape[:2]), np.zeros_like(self._sink)
         for parts, wide, table in ((centred, width, self._content), (balance, one, self._sink)):

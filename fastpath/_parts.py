@@ -18,7 +18,7 @@ from oracle._checks import ROW_SUM_SLACK
 from oracle._distance_checks import Text
 from oracle._results import KeyRange
 
-__all__ = ["Block", "Selection", "blocks_of", "flatten_heads", "select_parts"]
+__all__ = ["Block", "Selection", "blocks_of", "flatten_heads", "rows_of_pairs", "select_parts"]
 
 Array = NDArray[Any]
 _BLOCK_BYTES = 4 << 20  # of one array (row, head, part): several of them stay in the cache
@@ -39,7 +39,7 @@ class Selection(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some rows of a text as parts."""
+    """Some rows of a text as parts, until the next block takes their place."""
 
     selection: Selection
     counted: bool  # whether the rows count at all, or are only looked at
@@ -89,10 +89,11 @@ def blocks_of(text: Text, selection: Selection, share: float = 1.0, noise: float
         chosen = selection.at(text.queries == counted)
         longest = int(chosen.width.max(initial=0))
         step = max(1, _BLOCK_BYTES // max(1, 8 * heads * longest))
+        room = np.empty((2, min(step, len(chosen.queries)), heads, longest))  # new memory costs page faults
         for first in range(0, len(chosen.queries), step):
             some = chosen.at(slice(first, first + step))
             shape = len(some.queries), heads
-            keep, drop = (np.empty((*shape, longest)) for _ in range(2))
+            keep, drop = room[:, : len(some.queries)]
             defined, wrong = np.empty((2, *shape), dtype=bool), np.empty(shape, dtype=bool)
             # A kernel's sum is rounded more often than the oracle's: near the edge it calls for another look.
             lay_out_rows(rows, *some, 0.98 * ROW_SUM_SLACK, share, noise, keep, drop, defined, wrong)
@@ -100,3 +101,15 @@ def blocks_of(text: Text, selection: Selection, share: float = 1.0, noise: float
             yield Block(some, counted, keep, drop, defined)
     if odd.any():
         refuse_wrong_rows(text.argument, text.rows, text.visible, odd.reshape(text.rows.shape[:-1]))
+
+
+def rows_of_pairs(defined: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many rows (row, head) are defined in both heads, (head, head).
+
+    A product of integers, which no BLAS takes: its threads would go on spinning beside ours.
+    """
+    n_rows, heads = defined.shape
+    if defined.all():
+        return np.full((heads, heads), n_rows, dtype=np.int64)
+    whole = defined.astype(np.int64)
+    return whole.T @ whole

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fastpath._aitchison import AitchisonSums
 from fastpath._pair_kernels import pair_kernel, tiles_of
 from fastpath._part_kernels import describe_parts
-from fastpath._parts import blocks_of, select_parts
+from fastpath._parts import blocks_of, rows_of_pairs, select_parts
 from oracle._distance_checks import (
     AITCHISON,
     CONVENTIONS,
@@ -120,8 +120,9 @@ def _sums_of(
     heads = math.prod(text.rows.shape[:-2])
     plain = [pair for pair in pairs if pair[0] not in AITCHISON]
     sums: dict[Pair, Array] = {pair: np.zeros((heads, heads)) for pair in plain}
-    rows = {convention: np.zeros((heads, heads)) for convention in CONVENTIONS}
+    rows = {convention: np.zeros((heads, heads), dtype=np.int64) for convention in CONVENTIONS}
     aitchison = AitchisonSums(text, zeros, delta) if len(plain) < len(pairs) else None
+    room: Array | None = None
     for block in blocks_of(text, select_parts(text), share, noise):
         if aitchison is not None:
             aitchison.add(block)
@@ -131,11 +132,13 @@ def _sums_of(
             ):
                 tables = {metric: sums[metric, of] for metric, of in plain if of == convention}
                 if tables:
-                    rows[convention] += defined.T.astype(np.float64) @ defined
-                    _add_block(tables, parts, defined, block.selection.width)
+                    if room is None:  # the first block is the largest
+                        room = np.empty((2, *parts.shape))
+                    rows[convention] += rows_of_pairs(defined)
+                    _add_block(tables, parts, defined, block.selection.width, room)
     for table in sums.values():
         table += table.T
-    counts = {pair: rows[pair[1]].astype(np.int64) for pair in plain}
+    counts = {pair: rows[pair[1]].copy() for pair in plain}
     if aitchison is not None:
         split, counted = aitchison.result()
         for pair in pairs:
@@ -145,14 +148,21 @@ def _sums_of(
 
 
 def _add_block(
-    tables: Mapping[str, Array], parts: Array, defined: NDArray[np.bool_], width: NDArray[np.int64]
+    tables: Mapping[str, Array],
+    parts: Array,
+    defined: NDArray[np.bool_],
+    width: NDArray[np.int64],
+    room: Array,
 ) -> None:
-    """Add the distances of rows as parts (row, head, part) to tables by metric, above the diagonal."""
+    """Add the distances of rows as parts (row, head, part) to tables by metric, above the diagonal.
+
+    room (2, row, head, part) is where logarithms and roots go, for at least as many rows.
+    """
     n_rows, heads, _ = parts.shape
     forms = {
         "parts": parts,
-        "logs": np.empty_like(parts),
-        "roots": np.empty_like(parts),
+        "logs": room[0, :n_rows],
+        "roots": room[1, :n_rows],
         "entropy": np.empty((n_rows, heads, 1)),
     }
     length, information = np.empty((n_rows, heads)), np.empty((n_rows, heads))
