@@ -19,7 +19,7 @@ from validation.diffing import diff
 from validation.forward_checks import Agreement, choose_batch, long_text, padded, validate_forward
 from validation.report.document import Check, Note, Part, Table
 from validation.stages import AXES, DERIVED, IMPLEMENTATIONS, read_texts, runner, single, truer
-from validation.tally import Tally, bounds_for, compare_stages
+from validation.tally import Tally, bounds_for, compare_stages, float32_limit
 
 TEXTS = ([5, 9, 11, 3, 8], [7, 7, 2])
 Stages = dict[str, np.ndarray[Any, Any]]
@@ -120,6 +120,38 @@ def test_the_precision_of_the_coarser_side_sets_the_bound() -> None:
     assert truer("oracle-float64", "oracle-float32") == ("oracle-float64", "oracle-float32")
     assert truer("torch-float32", "oracle-float64") == ("oracle-float64", "torch-float32")
     assert truer("oracle-float64", "torch-float64") == ("torch-float64", "oracle-float64")
+
+
+def sized(model: Model, width: int, layers: int, gate: bool) -> Model:
+    """In sizes alone: what the float32 bound is read from."""
+    layer = replace(model.layers[0], gate=model.layers[0].up if gate else None)
+    return replace(model, config=replace(model.config, d_model=width), layers=(layer,) * layers)
+
+
+def test_a_model_whose_products_may_take_more_in_float32_is_held_to_twice_as_much(memory: Model) -> None:
+    minilm, smollm2 = sized(memory, 384, 6, False), sized(memory, 576, 30, True)
+    assert float32_limit(minilm) == 1e-5
+    assert float32_limit(smollm2) == 2e-5
+    assert float32_limit(sized(memory, 4096, 80, True)) == 2e-5  # no model gets more
+    assert float32_limit(sized(memory, 67, 60, True)) == 1e-5  # estimated: 9.999e-6
+    assert float32_limit(sized(memory, 67, 61, True)) == 2e-5
+    for model, float32 in ((minilm, 1e-5), (smollm2, 2e-5), (None, 1e-5)):
+        for names, limit in (
+            (("oracle-float32", "torch-float64"), float32),
+            (("torch-float32", "oracle-longdouble"), float32),
+            (("oracle-float64", "torch-float64"), 1e-12),
+        ):
+            assert {bound.limit for bound in bounds_for(*names, model).values()} == {limit}
+    held = Agreement(smollm2)
+    assert held.float32.stages["attention"].bound.limit == 2e-5
+    assert held.float64.stages["attention"].bound.limit == 1e-12
+
+
+def test_the_diff_shows_and_uses_the_bound_of_the_model(memory: Model) -> None:
+    deep = replace(memory, layers=memory.layers * 300)
+    deep = replace(deep, config=replace(memory.config, n_layers=len(deep.layers)))
+    table, *_ = split(diff(deep, "oracle-float32", "oracle-float64", TEXTS[:1]))
+    assert {row["bound"] for row in table.records()} == {float32_limit(deep)} == {2e-5}
 
 
 def run(model: Model) -> Stages:

@@ -49,7 +49,7 @@ def diff(
     those of the less precise side. Raises InputError for an unknown implementation, a text that does not fit
     or no texts, Unavailable without the extra.
     """
-    tally = Tally(first, second)
+    tally = Tally(first, second, model)
     ids, skipped = read_texts(model, texts)
     runs = [runner(model, name, reference) for name in (tally.expected, tally.found)]
     what = f"{tally.found} against {tally.expected}, text"

@@ -44,10 +44,10 @@ _COLUMNS = (
 class Agreement:
     """The oracle in both precisions against PyTorch in float64, over any number of batches."""
 
-    def __init__(self) -> None:
-        """Nothing compared yet."""
-        self.float64 = Tally("oracle-float64", "torch-float64")
-        self.float32 = Tally("oracle-float32", "torch-float64")
+    def __init__(self, model: Model | None = None) -> None:
+        """Nothing compared yet; `model` is who runs, for `bounds_for`."""
+        self.float64 = Tally("oracle-float64", "torch-float64", model)
+        self.float32 = Tally("oracle-float32", "torch-float64", model)
         self.lengths: set[int] = set()
         self._squares = np.zeros(2)  # of the oracle's and PyTorch's float32 errors on rows of real tokens
 
@@ -113,10 +113,10 @@ def validate_forward(
     }
     total = sum(map(len, cases.values())) + draws
     results: list[tuple[Any, ...]] = []
-    real = Agreement()
+    real = Agreement(model)
     runs, done = _runs(model, reference), 0
     for name, batches in cases.items():
-        found = Agreement()
+        found = Agreement(model)
         for batch in batches:
             progress(f"oracle against transformers, {name}", done, total)
             found.add(runs, batch)

@@ -9,14 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oracle.model import Model
 from validation.compare import Comparison, compare
 from validation.stages import AXES, DERIVED, precision_of, truer
 
-__all__ = ["Bound", "Stage", "Tally", "bounds_for", "compare_stages"]
+__all__ = ["Bound", "Stage", "Tally", "bounds_for", "compare_stages", "float32_limit"]
 
 Array = NDArray[Any]
 
 _LIMITS = {"float32": 1e-5, "float64": 1e-12, "longdouble": 1e-15}
+_DEEP_FLOAT32 = 2e-5  # of SmolLM2 and its like
 _UNITS = dict.fromkeys(AXES, "row norm") | dict.fromkeys(DERIVED, "value")
 _UNITS |= {"scores": "max |score|", "attention": "1"}
 _LETTERS = {"text": "x", "layer": "L", "head": "H", "token": "t", "query": "q", "key": "k"}
@@ -64,13 +66,13 @@ class Stage:
 class Tally:
     """Two implementations over many texts: every stage, and the first comparison that left its bound."""
 
-    def __init__(self, first: str, second: str) -> None:
-        """Of the two, the more precise is what is expected."""
+    def __init__(self, first: str, second: str, model: Model | None = None) -> None:
+        """Of the two, the more precise is what is expected; `model` is who runs, for `bounds_for`."""
         self.expected, self.found = truer(first, second)
         derived = all(name.startswith("oracle") for name in (first, second))  # nobody else has them
         self.stages = {
             name: Stage(name, bound)
-            for name, bound in bounds_for(first, second).items()
+            for name, bound in bounds_for(first, second, model).items()
             if derived or name not in DERIVED
         }
         self.texts = 0
@@ -113,17 +115,31 @@ class Tally:
         self.leaving = self.leaving or f"{name} ({where}): {message}"
 
 
-def bounds_for(first: str, second: str) -> dict[str, Bound]:
+def bounds_for(first: str, second: str, model: Model | None = None) -> dict[str, Bound]:
     """The bound of every stage for a pair of implementations, set by the less precise of the two.
 
-    Attention rows, absolute: 1e-5 where one side is float32, 1e-12 where the least is float64. Scores stand
-    against the largest |score| of their head, vectors against their norm, each by the same number. A product
-    of length n adds about u sqrt(n) of the row's norm (u the unit roundoff, errors of random sign), and
-    products in sequence add in quadrature: six a layer of length 384 over six layers give
-    sqrt(384 * 36) u = 118 u, which is 7e-6 in float32 and 1.3e-14 in float64.
+    Attention rows, absolute: `float32_limit` where one side is float32 (1e-5 without a model), 1e-12 where
+    the least is float64. Scores stand against the largest |score| of their head, vectors against their norm,
+    each by the same number. In float64 what `float32_limit` estimates is 1.3e-14 for MiniLM and 3.9e-14 for
+    SmolLM2.
     """
     coarse = precision_of(truer(first, second)[1])
-    return {name: Bound(_LIMITS[coarse], of) for name, of in _UNITS.items()}
+    limit = _LIMITS[coarse] if model is None or coarse != "float32" else float32_limit(model)
+    return {name: Bound(limit, of) for name, of in _UNITS.items()}
+
+
+def float32_limit(model: Model) -> float:
+    """What this model is held to in float32: 1e-5, or 2e-5 where its products alone may take more than 1e-5.
+
+    A product of length n adds about u sqrt(n) of the row's norm (u the unit roundoff, errors of random sign),
+    and products in sequence add in quadrature: u sqrt(width * products a layer * layers). MiniLM, with six
+    products of 384 in each of six layers, has 118 u = 7e-6 and so 1e-5; SmolLM2, with seven (it has a gate)
+    of 576 in 30 layers, has 348 u = 2.1e-5 and so 2e-5. No model gets more: both were fixed beforehand.
+    """
+    products = sum(6 + (layer.gate is not None) for layer in model.layers)
+    unit = float(np.finfo(np.float32).eps) / 2
+    estimate = unit * float(np.sqrt(model.config.d_model * products))
+    return _LIMITS["float32"] if estimate <= _LIMITS["float32"] else _DEEP_FLOAT32
 
 
 def compare_stages(

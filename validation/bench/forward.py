@@ -57,7 +57,7 @@ def forward_ratios(
         for index, length in enumerate(lengths):
             check_length(model, length)
             ids = np.random.default_rng(length).integers(model.config.vocab_size, size=length)
-            batch, tally = single(ids), Tally(*names)
+            batch, tally = single(ids), Tally(*names, model)
             tally.add(theirs(batch)[0], ours(batch)[0], batch.mask[0])
             error = tally.stages["attention"].max_absolute
             calls = {
