@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oracle._checks import as_array, reject, reject_type
 from oracle.model import Model
 
-__all__ = ["Tokens", "check_length", "check_mask", "check_token_types", "read_tokens"]
+__all__ = ["Tokens", "check_length", "check_mask", "check_token_types", "cut_tokens", "read_tokens"]
 
 Array = NDArray[Any]
 
@@ -33,9 +33,14 @@ class Tokens(NamedTuple):
 
 
 def read_tokens(model: Model, text_or_token_ids: Any, truncate: bool) -> Tokens:
-    """Tokenize a string with the model's own tokenizer, or check token ids against its vocabulary."""
+    """Tokenize a string with the model's own tokenizer, or check token ids against its vocabulary.
+
+    Tokens that were read before stay as they are.
+    """
+    if isinstance(text_or_token_ids, Tokens):
+        return text_or_token_ids
     if isinstance(text_or_token_ids, str):
-        return _tokenize(model, text_or_token_ids, truncate)
+        return _tokenize(model, text_or_token_ids, model.config.max_positions if truncate else None)
     if isinstance(text_or_token_ids, (list, tuple)) and any(isinstance(x, str) for x in text_or_token_ids):
         reject_type(
             "text_or_token_ids",
@@ -63,6 +68,25 @@ def read_tokens(model: Model, text_or_token_ids: Any, truncate: bool) -> Tokens:
         ids = ids[: model.config.max_positions]
     ids = ids.astype(np.int64)
     return Tokens(ids, _names(model, ids))
+
+
+def cut_tokens(model: Model, text: str, length: int) -> Tokens:
+    """The beginning of a text in `length` tokens, those that the tokenizer adds included.
+
+    Raises InputError where the text has fewer, the model has fewer positions, or nothing of the text's own
+    is left beside the added tokens.
+    """
+    whole = len(read_tokens(model, text, False).ids)
+    added = model.tokenizer.num_special_tokens_to_add(False)
+    if not added < length <= min(whole, model.config.max_positions):
+        reject(
+            "length",
+            expected=f"more than {added} and at most {min(whole, model.config.max_positions):,} tokens: the "
+            f"text has {whole:,}, {model.name} {model.config.max_positions:,} positions",
+            found=f"{length:,}",
+            todo="Cut at other lengths, or take a longer text.",
+        )
+    return _tokenize(model, text, length)
 
 
 def check_mask(mask: Any, count: int) -> NDArray[np.bool_]:
@@ -108,7 +132,8 @@ def check_length(model: Model, count: int) -> None:
         )
 
 
-def _tokenize(model: Model, text: str, truncate: bool) -> Tokens:
+def _tokenize(model: Model, text: str, length: int | None) -> Tokens:
+    """A string as the model reads it, cut to `length` tokens unless that is None."""
     tokenizer = model.tokenizer
     if tokenizer is None:
         reject(
@@ -123,8 +148,8 @@ def _tokenize(model: Model, text: str, truncate: bool) -> Tokens:
         reject(
             "text", expected="valid Unicode", found=str(error), todo="Decode the file with its own encoding."
         )
-    room = model.config.max_positions - tokenizer.num_special_tokens_to_add(False)
-    if truncate and room < 0:
+    room = 0 if length is None else length - tokenizer.num_special_tokens_to_add(False)
+    if room < 0:
         reject(
             "truncate",
             expected=f"positions for the tokens that the tokenizer adds to every text ({-room} more)",
@@ -132,7 +157,7 @@ def _tokenize(model: Model, text: str, truncate: bool) -> Tokens:
             todo="Pass token ids, or use the tokenizer.json that belongs to this checkpoint.",
         )
     try:
-        if truncate:
+        if length is not None:
             plain = tokenizer.encode(text, add_special_tokens=False)
             plain.truncate(room)
             encoding = tokenizer.post_process(plain)
@@ -155,7 +180,7 @@ def _tokenize(model: Model, text: str, truncate: bool) -> Tokens:
         )
     offsets = tuple((int(start), int(end)) for start, end in encoding.offsets)
     notes = _literal_specials(model, ids, encoding.tokens, offsets)
-    if not truncate:
+    if length is None:
         notes += _left_out(model, text, offsets)
     return Tokens(ids, tuple(encoding.tokens), text, offsets, notes)
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle._checks import as_array, reject
-from oracle.forward import forward, normed
+from oracle.block import normed
+from oracle.forward import forward
 from oracle.model import Head, Linear, Model
 from oracle.ops import linear
 from oracle.trace import Trace

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle._checks import as_array, reject, reject_type
-from oracle.forward import positions_of, run_block, scoring_of
+from oracle.block import positions_of, run_block, scoring_of
 from oracle.language_model import logits
 from oracle.model import Model
 from oracle.trace import Trace

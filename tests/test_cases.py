@@ -27,7 +27,7 @@ from oracle import (
     weighted_rows,
 )
 from oracle.activations import gelu, gelu_tanh
-from oracle.forward import feed_forward
+from oracle.block import feed_forward
 from oracle.trace import KEEP_ALL
 
 # --- Numbers that can be checked by hand ----------------------------------------------------------

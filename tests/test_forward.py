@@ -10,7 +10,7 @@ from oracle_models import CLS, PAD, SEP, letter_tokenizer, random_model
 from wording import refused
 
 from oracle import forward, forward_batch
-from oracle.forward import embed, feed_forward
+from oracle.block import embed, feed_forward
 from oracle.trace import KEEP_ALL
 
 IDS = [CLS, 9, 4, 44, 21, 17, SEP]

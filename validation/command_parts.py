@@ -97,14 +97,14 @@ def inputs(model_name: str, *paths: str | None) -> list[str | PurePath]:
     return [models.get(model_name, os.path.expanduser(model_name)), *filter(None, paths)]
 
 
-def read_lengths(tokens: str) -> list[int]:
+def read_lengths(tokens: str, option: str = "--tokens") -> list[int]:
     """Text lengths as they are written on the command line: "128,512"."""
     try:
         lengths = [int(part) for part in tokens.split(",")]
     except ValueError:
         lengths = []
     if not lengths or min(lengths) < 1:
-        reject("--tokens", expected="positive numbers like 128,512", found=repr(tokens), todo="Write some.")
+        reject(option, expected="positive numbers like 128,512", found=repr(tokens), todo="Write some.")
     return lengths
 
 

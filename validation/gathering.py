@@ -32,7 +32,7 @@ from validation.table import (
 from validation.verify import Verification
 from validation.wording import counted
 
-__all__ = ["Gathered", "gather", "gather_arrays"]
+__all__ = ["Gathered", "gather", "gather_arrays", "told_notes"]
 
 Array = NDArray[Any]
 
@@ -127,7 +127,7 @@ def gather(
         )
     if not report.names and is_token(sink):
         refuse_token(sink, len(tables))
-    loud, calm = _told(said, len(texts))
+    loud, calm = told_notes(said, len(texts))
     notes = _text_notes(len(texts), skipped=skipped, bare=bare, said=calm)
     if unknown:
         notes = (*notes, Note("unknown", f"Tokens that the vocabulary lacks ([UNK]): {unknown:,}."))
@@ -206,7 +206,7 @@ def _text_notes(total: int, *, skipped: int = 0, bare: int = 0, said: Sequence[s
     return tuple(notes)
 
 
-def _told(said: Sequence[tuple[int, str]], total: int) -> tuple[list[str], list[str]]:
+def told_notes(said: Sequence[tuple[int, str]], total: int) -> tuple[list[str], list[str]]:
     """What was said of single texts, in one line where it is the same of several: warnings, and the rest."""
     of: dict[str, list[int]] = {}
     for text, note in said:

@@ -9,7 +9,7 @@ import pytest
 from family_models import Files, files_of, hold, judged, saved
 from oracle_models import weights_of
 
-from oracle.forward import positions_of
+from oracle.block import positions_of
 from validation.random_configs import RANDOM_CONFIGS
 
 pytest.importorskip("transformers", reason="needs the extra 'reference'")

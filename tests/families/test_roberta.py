@@ -12,8 +12,8 @@ from oracle_models import weights_of
 from wording import refused
 
 from oracle import forward, load_model
+from oracle.block import positions_of
 from oracle.families import Checkpoint, build_model
-from oracle.forward import positions_of
 from validation.random_configs import RANDOM_CONFIGS
 from validation.reference import Reference
 

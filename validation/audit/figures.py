@@ -16,7 +16,7 @@ from validation.audit.flip_chart import FlipBar, flip_chart
 from validation.audit.head_map import head_map
 from validation.report.files import note_written
 
-__all__ = ["save_figures"]
+__all__ = ["save_figures", "write_figures"]
 
 Array = NDArray[Any]
 
@@ -49,6 +49,14 @@ def save_figures(
     }
     if flips:
         files["flips"] = flip_chart(flips, subject, format=format)
+    return write_figures(folder, files, format)
+
+
+def write_figures(folder: str | PathLike[str], files: Mapping[str, bytes], format: str) -> list[Path]:
+    """Write figures by name, "NAME.png", into a folder that is made if it is not there; their paths.
+
+    Raises InputError for a folder that cannot be written to.
+    """
     place, written = Path(folder), []
     try:
         place.mkdir(parents=True, exist_ok=True)

@@ -135,7 +135,7 @@ def _attend_to_normed(model: Model) -> Callable[..., Any]:
 
 
 def _feed_normed(model: Model) -> Callable[..., Array]:
-    from oracle.forward import feed_forward
+    from oracle.block import feed_forward
 
     def feed(x: Array, layer: Layer, activation: str) -> Array:
         return feed_forward(
@@ -154,7 +154,7 @@ def _attend_without_residual(model: Model) -> Callable[..., Any]:
 
 
 def _feed_without_residual(model: Model) -> Callable[..., Array]:
-    from oracle.forward import feed_forward
+    from oracle.block import feed_forward
 
     return lambda x, layer, activation: feed_forward(x, layer, activation) - x
 
@@ -168,7 +168,7 @@ def _keys_only(mask: Array) -> Array:
 
 
 _PRE_NORM = other_code(
-    "oracle.forward",
+    "oracle.block",
     attend=_attend_to_normed,
     feed_forward=_feed_normed,
     embed=_embed_normed,
@@ -190,17 +190,17 @@ FORWARD_MUTANTS = tuple(
             _tables(lambda e: {"positions": np.roll(e.positions, -1, 0)}),
         ),
         ("positions left out", "PyTorch: embeddings", _tables(lambda e: {"positions": 0 * e.positions})),
-        ("embedding norm left out", "PyTorch: embeddings", other_code("oracle.forward", embed=_embed_bare)),
+        ("embedding norm left out", "PyTorch: embeddings", other_code("oracle.block", embed=_embed_bare)),
         ("norm epsilon 1e-12", "PyTorch: embeddings", other_config(norm_epsilon=1e-12)),
         (
             "epsilon outside the root",
             "PyTorch: embeddings",
-            other_code("oracle.forward", layer_norm=lambda model: _epsilon_outside),
+            other_code("oracle.block", layer_norm=lambda model: _epsilon_outside),
         ),
         (
             "norm by sample variance",
             "PyTorch: embeddings",
-            other_code("oracle.forward", layer_norm=lambda model: _sample_variance),
+            other_code("oracle.block", layer_norm=lambda model: _sample_variance),
         ),
         (
             "scale missing",
@@ -252,12 +252,12 @@ FORWARD_MUTANTS = tuple(
         (
             "no attention residual",
             "PyTorch: states",
-            other_code("oracle.forward", attend=_attend_without_residual),
+            other_code("oracle.block", attend=_attend_without_residual),
         ),
         (
             "no feed-forward residual",
             "PyTorch: states",
-            other_code("oracle.forward", feed_forward=_feed_without_residual),
+            other_code("oracle.block", feed_forward=_feed_without_residual),
         ),
         (
             "norms swapped in a block",
@@ -272,7 +272,7 @@ FORWARD_MUTANTS = tuple(
         (
             "positions by column",
             "padding, left",
-            other_code("oracle.forward", embed=_embed_from_the_edge),
+            other_code("oracle.block", embed=_embed_from_the_edge),
         ),
         (
             "padding queries given rows",
