@@ -14,6 +14,7 @@ from validation.mutants.of_distance import DISTANCE_MUTANTS
 from validation.mutants.of_forward import FORWARD_MUTANTS
 from validation.mutants.of_measure import MEASURE_MUTANTS
 from validation.mutants.of_norms import NORM_MUTANTS
+from validation.mutants.of_silencing import SILENCING_MUTANTS
 from validation.mutants.of_verdict import VERDICT_MUTANTS
 from validation.mutants.subjects import Subjects
 from validation.mutants.trials import TRIALS
@@ -30,6 +31,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *VERDICT_MUTANTS,
     *FORWARD_MUTANTS,
     *CAUSAL_MUTANTS,
+    *SILENCING_MUTANTS,
 )
 
 _COLUMNS = (

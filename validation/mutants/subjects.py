@@ -196,14 +196,16 @@ def token_ids(model: Model, count: int, seed: int) -> list[int]:
     return ids
 
 
-def random_model(seed: int) -> Model:
+def random_model(seed: int, heads: int = _HEADS, shared: int | None = None) -> Model:
     """A BERT of prime sizes with every parameter redrawn: spread about 0.5, norm weights about one.
 
-    Maps to queries and keys have a larger spread and those that write into the residual stream a smaller
-    one, or tokens become alike from layer to layer and rows lose their peaks.
+    Its `heads` share the keys and values of `shared` heads, or have their own. Maps to queries and keys have
+    a larger spread and those that write into the residual stream a smaller one, or tokens become alike from
+    layer to layer and rows lose their peaks.
     """
     rng = np.random.default_rng(seed)
-    width, vocabulary, positions = _HEADS * _D_HEAD, 31, 19
+    width, vocabulary, positions = heads * _D_HEAD, 31, 19
+    narrow = (shared or heads) * _D_HEAD
 
     def linear(d_in: int, d_out: int, spread: float = 0.5) -> Linear:
         return Linear(rng.normal(0, spread, (d_in, d_out)), rng.normal(0, spread, d_out))
@@ -216,8 +218,8 @@ def random_model(seed: int) -> Model:
     layers = tuple(
         Layer(
             query=linear(width, width, 0.8),
-            key=linear(width, width, 0.8),
-            value=linear(width, width),
+            key=linear(width, narrow, 0.8),
+            value=linear(width, narrow),
             output=linear(width, width, 0.15),
             attention_norm=norm(),
             up=linear(width, _D_FF),
@@ -229,7 +231,8 @@ def random_model(seed: int) -> Model:
     config = ModelConfig(
         family="bert",
         n_layers=_LAYERS,
-        n_heads=_HEADS,
+        n_heads=heads,
+        n_kv_heads=shared,
         d_model=width,
         d_head=_D_HEAD,
         d_ff=_D_FF,

@@ -11,6 +11,7 @@ from validation import properties as laws
 from validation.mutants.causal_trials import CAUSAL_TRIALS
 from validation.mutants.distance_trials import DISTANCE_TRIALS
 from validation.mutants.kinds import Trial
+from validation.mutants.of_silencing import SILENCING_TRIAL
 from validation.mutants.subjects import NO_SINK, Subjects
 from validation.properties import Finding, Implementation
 from validation.tally import bounds_for, compare_stages
@@ -117,6 +118,7 @@ _ALL = (
     Trial("PyTorch: states", _stage("hidden_states")),
     *DISTANCE_TRIALS,
     *CAUSAL_TRIALS,
+    SILENCING_TRIAL,
 )
 
 TRIALS = {trial.name: trial for trial in _ALL}

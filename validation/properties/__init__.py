@@ -69,6 +69,7 @@ from validation.properties.shares import (
 from validation.properties.traces import (
     padded_run_is_plain_run,
     rows_of_a_trace,
+    silenced_heads_are_cut_slices,
     transformed_norm_by_definition,
     value_norm_by_definition,
 )
@@ -129,6 +130,7 @@ __all__ = [
     "share_by_definition",
     "share_in_range",
     "share_of_weights",
+    "silenced_heads_are_cut_slices",
     "size_of",
     "softmax",
     "split_by_definition",

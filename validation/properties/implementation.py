@@ -10,6 +10,7 @@ import numpy as np
 
 import oracle
 from oracle.attention import transformed_gram, transformed_vectors
+from oracle.silencing import states_without_heads
 from validation.definitions import widest
 from validation.properties.finding import rounding
 
@@ -26,6 +27,7 @@ class Implementation:
     """
 
     forward: Function = oracle.forward
+    states_without_heads: Function = states_without_heads
     sink_share: Function = oracle.sink_share
     weight_share: Function = oracle.weight_share
     weighted_rows: Function = oracle.weighted_rows

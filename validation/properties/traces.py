@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,22 @@ def padded_run_is_plain_run(
     side = "left" if left else "right"
     bound = _RUN_EPSILONS * float(np.finfo(model.dtype).eps)
     return Finding(f"padding on the {side} changes nothing", gap[0], bound, gap[1])
+
+
+def silenced_heads_are_cut_slices(
+    implementation: Implementation, model: Model, token_ids: Any, silenced: Any
+) -> Finding:
+    """Heads that are silenced (layer, head) write what a W_O without their rows writes; b_O stays whole."""
+    trace = implementation.forward(model, token_ids, keep=("hidden_states",))
+    layers = []
+    for layer, heads in zip(model.layers, silenced, strict=True):
+        rows = np.repeat(~heads, model.config.d_head)[:, None]
+        layers.append(replace(layer, output=layer.output._replace(weight=layer.output.weight * rows)))
+    cut = implementation.forward(replace(model, layers=tuple(layers)), token_ids, keep=("hidden_states",))
+    wanted, found = cut.hidden_states[-1], implementation.states_without_heads(model, trace, silenced)
+    gap = deviation(found, wanted, size_of(wanted))
+    bound = _RUN_EPSILONS * float(np.finfo(model.dtype).eps)
+    return Finding("silenced heads are cut out of W_O", gap[0], bound, gap[1])
 
 
 def value_norm_by_definition(implementation: Implementation, model: Model, token_ids: Any) -> Finding:
