@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracle import InputError, Model, load_model
+from oracle import InputError, Model, Unavailable, load_model
 from validation import bench, peers
 from validation.bench import (
     QUICK,
@@ -39,6 +39,7 @@ TINY = Sizes(
     distance_heads=(2, 3, 5),
     distance_lengths=(4, 5, 7),
     forward=(5,),
+    language_model=(5, 11),
     rounds=2,
     budget=1.0,
     judged=True,
@@ -321,6 +322,43 @@ def test_a_forward_pass_that_disagrees_fails_the_run(monkeypatch: pytest.MonkeyP
     parts = bench.run_bench(lambda: None, TINY, ("forward",))  # type: ignore[arg-type, return-value]
     (check,) = (part for part in parts if isinstance(part, Check))
     assert (check.ok, check.found) == (False, "7 tokens")
+
+
+def test_a_language_model_is_timed_against_torch_and_its_last_rows_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason='the reference needs pip install "sinkscope[reference]"')
+    pytest.importorskip("transformers", reason='the reference needs pip install "sinkscope[reference]"')
+    from validation.reference import random_network
+
+    sizes = {"num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 24, "vocab_size": 61}
+    depth = {"num_hidden_layers": 3, "intermediate_size": 29, "max_position_embeddings": 61}
+    model = load_model(random_network(tmp_path, 3, "llama", **sizes, **depth))
+    asked: list[str] = []
+    monkeypatch.setattr("oracle.loading.load_model", lambda name: asked.append(name) or model)
+    parts = bench.run_bench(no_model, TINY, ("language-model",))
+    assert asked == ["smollm2-135m"]
+    assert [part.ok for part in parts if isinstance(part, Check)] == [True, True]
+    for length in (5, 11):
+        rows = tables(parts)[f"language model {length}"].records()
+        assert [row["contender"] for row in rows] == ["oracle", "torch, eager", "oracle, rows alone"]
+        assert all(0 < row["ms"] and row["error"] < 1e-5 for row in rows)
+        assert rows[1]["times"] > 0
+    wrong = replace(model, config=replace(model.config, norm_epsilon=0.5))
+    monkeypatch.setattr("oracle.loading.load_model", lambda name: replace(model, config=wrong.config))
+    rows = tables(bench.run_bench(no_model, TINY, ("language-model",)))["language model 5"].records()
+    assert rows[1]["verdict"] == "disagrees"
+
+
+def test_a_language_model_that_cannot_be_had_is_said_not_to_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> Model:
+        raise Unavailable(f"{name} could not be fetched: no network.")
+
+    monkeypatch.setattr("oracle.loading.load_model", absent)
+    parts = bench.run_bench(no_model, TINY, ("language-model",))
+    (note,) = (part for part in parts if isinstance(part, Note) and part.key == "not_run")
+    assert note.text == "NOT RUN: smollm2-135m could not be fetched: no network."
+    assert not tables(parts)
 
 
 def test_goals_are_counted_and_those_missed_are_named() -> None:

@@ -41,7 +41,7 @@ _ACCURACY = (
 )
 
 
-_PLURAL = {"share": "shares", "jsd": "divergences", "flips": "flip rates"}
+_PLURAL = {"share": "shares", "row": "rows", "jsd": "divergences", "flips": "flip rates"}
 
 FLOAT32_PEER = {"share": Bound(1e-4), "r": Bound(0.0, 2e-3), "entropy": Bound(1e-3)}
 """A float32 sum of n terms in sequence is off by at most n eps, 2.4e-4 at 2048 and half of it in pairs; an r

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from oracle._checks import Unavailable, reject
@@ -16,7 +17,10 @@ from validation.report.document import Check, Note, Part, Table
 
 __all__ = ["QUICK", "SECTIONS", "WHOLE", "Sizes", "goal_note", "read_sections", "run_bench"]
 
-SECTIONS = ("rows", "streaming", "distances", "verdicts", "memory", "sweep", "compile", "forward")
+SECTIONS = (
+    *("rows", "streaming", "distances", "verdicts", "memory", "sweep", "compile", "forward"),
+    "language-model",
+)
 
 
 class Sizes(NamedTuple):
@@ -35,6 +39,7 @@ class Sizes(NamedTuple):
     distance_heads: tuple[int, ...]  # of the sweeps of distances
     distance_lengths: tuple[int, ...]
     forward: tuple[int, ...]  # tokens
+    language_model: tuple[int, ...]
     rounds: int
     budget: float  # seconds of timing for each case
     judged: bool = False
@@ -55,6 +60,7 @@ WHOLE = Sizes(
     distance_heads=(18, 36, 72, 144, 288),
     distance_lengths=(32, 64, 128, 256),
     forward=(128, 512),
+    language_model=(128, 512, 1024),
     rounds=15,
     budget=25.0,
     judged=True,
@@ -73,6 +79,7 @@ QUICK = Sizes(
     distance_heads=(12, 24, 48),
     distance_lengths=(32, 64, 128),
     forward=(128,),
+    language_model=(128,),
     rounds=5,
     budget=2.0,
 )
@@ -99,7 +106,7 @@ def run_bench(
         )
     missing = peers.torch_missing()
     scipy_missing = peers.scipy_missing() if {"distances", "verdicts"} & set(wanted) else None
-    for why in (missing if {"rows", "streaming"} & set(wanted) else None, scipy_missing):
+    for why in (missing if {"rows", "streaming", "language-model"} & set(wanted) else None, scipy_missing):
         if why:
             parts.append(Note("not_run", f"NOT RUN: {why}"))
     with equal_threads():
@@ -165,6 +172,7 @@ _TITLES = {
     "sweep": "Growth",
     "compile": "First use",
     "forward": "The forward pass",
+    "language-model": "The forward pass of a language model",
 }
 
 
@@ -176,6 +184,16 @@ def _run(
 
         table = forward_ratios(model(), sizes.forward, progress, repeats=sizes.rounds)
         return [table, _agreement(table)]
+    if name == "language-model":
+        from oracle.loading import load_model
+        from validation.bench.language_model import LANGUAGE_MODEL, language_case
+
+        bundled = load_model(LANGUAGE_MODEL)
+        return _cases(
+            [partial(language_case, bundled, count, missing, sizes.judged) for count in sizes.language_model],
+            sizes,
+            progress,
+        )
     from validation.bench import distances, figures, rows, streaming
 
     if name == "rows":

@@ -31,7 +31,7 @@ def bench(
             "--only",
             metavar="SECTIONS",
             help="Some of rows, streaming, distances, verdicts, memory, sweep, compile, forward, "
-            "with commas.",
+            "language-model, with commas.",
         ),
     ] = None,
     readme: Annotated[
