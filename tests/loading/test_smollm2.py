@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +21,8 @@ from oracle.language_model import perplexity
 from oracle.loading import _gguf, bundled_models, dequantised_copies, fetch_model, load_model
 from oracle.loading._gguf_llama import rotary_rows
 from oracle.model import Linear, Model
+
+WEIGHTS = 4 * 134_515_008  # bytes in float32
 
 # Long enough, and with words that come back, so that it matters where a token stands.
 PROSE = Path(__file__).parents[2].joinpath("LICENSE").read_text(encoding="utf-8")
@@ -129,10 +133,40 @@ def test_making_and_widening_it_takes_little_more_memory_than_its_weights(
 ) -> None:
     file = fetch_model("smollm2-135m") / "SmolLM2-135M-Instruct.Q4_1.gguf"
     monkeypatch.setenv("SINKSCOPE_CACHE", str(tmp_path))
-    weights = 4 * 134_515_008  # bytes in float32
-    assert peak(lambda: _gguf.dequantise(file, None, lambda line: None)) < 0.3 * weights
-    assert peak(lambda: load_model(file)) < 0.01 * weights  # mapped
-    assert peak(lambda: load_model(file, dtype="float64")) < 1.3 * 2 * weights
+    assert peak(lambda: _gguf.dequantise(file, None, lambda line: None)) < 0.3 * WEIGHTS
+    assert peak(lambda: load_model(file)) < 0.01 * WEIGHTS  # mapped
+    assert peak(lambda: load_model(file, dtype="float64")) < 1.3 * 2 * WEIGHTS
+
+
+LOADED = """
+import resource, sys, time
+import gguf, tokenizers
+import oracle
+unit = 1 if sys.platform == "darwin" else 1024
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+before, start = peak(), time.perf_counter()
+model = oracle.load_model("smollm2-135m")
+seconds = time.perf_counter() - start
+oracle.logits(model, oracle.forward(model, [504, 3575, 282], keep=("hidden_states",)))
+print(peak() - before, seconds)
+"""
+
+
+def loaded() -> tuple[int, float]:
+    """Bytes at most in memory, every weight read, and seconds of loading, in a process of its own."""
+    pytest.importorskip("resource", reason="peak memory is asked of POSIX")
+    run = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    most, seconds = run.stdout.split()
+    return int(most), float(seconds)
+
+
+def test_running_it_needs_no_more_than_its_weights_and_a_third(smollm2: Model) -> None:
+    assert 0.9 * WEIGHTS < loaded()[0] <= 1.3 * WEIGHTS
+
+
+@pytest.mark.timing
+def test_after_the_first_time_it_is_there_within_six_seconds(smollm2: Model) -> None:
+    assert loaded()[1] < 6
 
 
 def peak(call: Callable[[], Any]) -> int:
