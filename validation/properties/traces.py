@@ -16,6 +16,7 @@ from validation.properties.implementation import Implementation
 __all__ = [
     "padded_run_is_plain_run",
     "rows_of_a_trace",
+    "silenced_heads_are_cut_slices",
     "transformed_norm_by_definition",
     "value_norm_by_definition",
 ]
