@@ -37,7 +37,7 @@ __all__: list[str] = []
         'sinkscope measure --text "She paid and left." --sink token:. --layers 0',
         "sinkscope measure --file my_texts.txt --verify 100",
         "sinkscope measure --attention rows.npz --sink 0",
-        "sinkscope measure --model smollm2-135m --lengths 64,128,256,512,1024 --figures figures",
+        "sinkscope measure --model smollm2-135m --lengths 64,128,256,512,1024",
     )
 )
 def measure(
