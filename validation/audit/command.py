@@ -22,6 +22,7 @@ from validation.report.as_json import as_data
 from validation.report.document import Document, Note, Part
 from validation.report.files import same_target
 from validation.report.live import announce_compiling
+from validation.sink_report import as_read
 
 __all__ = ["Choices", "Wanted", "audit_file", "audit_models", "audit_texts", "bundled_passages"]
 
@@ -72,7 +73,12 @@ def audit_texts(model_name: str, texts: Texts, *, wanted: Wanted, **choices: Unp
     """Audit a model on texts; `wanted` names the files to write."""
     model, found, study = _audited(model_name, texts, choices)
     made = document(
-        "audit", model, texts, (*found.parts, *study), truncate=choices["truncate"], **_of_model(choices)
+        "audit",
+        model,
+        texts,
+        (*found.parts, *study),
+        truncate=choices["truncate"],
+        **_of_model(choices, model),
     )
     return _finish(made, found, wanted, model.name)
 
@@ -95,6 +101,7 @@ def audit_models(names: Sequence[str], texts: Texts, **choices: Unpack[Choices])
             "name": called,
             "sha256": facts["model_sha256"],
             **facts["model_sizes"],
+            "sink": as_read(choices["sink"], model.config.causal),
             "T": facts["T"],
         }
         parts += [Note("section", f"Model {called}"), *made.parts[len(texts.notes) :]]
@@ -103,7 +110,8 @@ def audit_models(names: Sequence[str], texts: Texts, **choices: Unpack[Choices])
         **about,
         **describe_texts(*texts[:2]),
         "truncate": choices["truncate"],
-        **_of_model(choices),
+        **_of_model(choices, model),
+        "sink": choices["sink"],
         **here(),
     }
     return Document("audit", about, (*texts.notes, *parts, *joint_parts(maps)))
@@ -150,8 +158,15 @@ def _audited(model_name: str, texts: Texts, choices: Choices) -> tuple[Model, Au
     return model, found, study
 
 
-def _of_model(choices: Choices) -> dict[str, Any]:
-    asked = (choices["sink"], choices["layers"], "from the scores", choices["engine"], choices["seed"])
+def _of_model(choices: Choices, model: Model) -> dict[str, Any]:
+    """What is stated of an audit of texts, with the sink as this model reads it."""
+    asked = (
+        as_read(choices["sink"], model.config.causal),
+        choices["layers"],
+        "from the scores",
+        choices["engine"],
+        choices["seed"],
+    )
     return _stated(*asked)
 
 
