@@ -223,6 +223,7 @@ def first_use(sizes: tuple[int, int, int], progress: Progress = silent) -> tuple
 
 
 def agreement(what: str, complaints: Sequence[str]) -> Check:
+    """The check that nothing is wrong; what is, in words, for each size that was compared."""
     wrong = [complaint for complaint in complaints if complaint]
     expected = "every result within its bound of the float64 oracle, on the last rows of each head"
     return Check(f"agreement.{what}", expected, "; ".join(wrong) or "all within", not wrong)
@@ -263,11 +264,13 @@ def agreed(
 
 
 def medians(calls: dict[str, Call], rounds: int, budget: float, pause: float) -> list[float]:
+    """The median seconds of every call, timed in turns within a budget in seconds."""
     times = in_turns(calls, rounds, warmup=1, budget=budget, least=3, pause=pause)
     return [float(value) for value in np.median(times.seconds, axis=1)]
 
 
 def exponent(what: str, sizes: Sequence[int], values: Sequence[float], judged: bool) -> tuple[Any, ...]:
+    """A row of the growth table: what grows, the exponent of the three largest sizes, goal, that of all."""
     largest = sorted(range(len(sizes)), key=lambda place: sizes[place])[-_LARGEST:]
     value = growth_exponent([sizes[place] for place in largest], [values[place] for place in largest])
     goal = find_goal(what)
@@ -278,6 +281,7 @@ def exponent(what: str, sizes: Sequence[int], values: Sequence[float], judged: b
 def sizes_table(
     key: str, axis: str, sizes: Sequence[int], measured: Sequence[tuple[str, Sequence[float]]]
 ) -> Table:
+    """What was measured at every size, a row for each of `measured`."""
     columns = (Column("what", "what"), *(Column(f"{axis}_{size}", str(size), ".4g") for size in sizes))
     rows = tuple((what.removesuffix(f" in {axis}"), *values) for what, values in measured)
     return Table(key, f"Sizes over {axis}", columns, rows, ("time: median ms; memory: peak MiB of NumPy's",))
