@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpath._pair_kernels import pair_kernel, shared_kernel, tiles_of
-from fastpath._part_kernels import centre_parts, centre_scores, logs_of
+from fastpath._part_kernels import centre_parts, logs_of
 from fastpath._parts import Block, flatten_heads, rows_of_pairs, select_parts
+from fastpath._score_squares import squares_from_scores
 from oracle._checks import first_place
 from oracle._distance_checks import Text, reject_replacement, reject_score, reject_zeros
 
@@ -32,13 +33,18 @@ class AitchisonSums:
         self._content, self._sink = np.zeros((heads, heads)), np.zeros((heads, heads))
         self._counts = np.zeros((heads, heads))
         self._odd = np.zeros((heads, n_queries), dtype=np.int64)  # zeros of a row, or 1 for a wrong score
+        self._defined = np.zeros((n_queries, heads), dtype=bool)  # rows that count, where scores are given
 
     def add(self, block: Block) -> None:
         """Add the rows of a block, if they count, and look at them in any case."""
-        _, _, n_content, n_sink, width = some = block.selection
+        queries, _, n_content, n_sink, width = block.selection
+        if self._scores is not None:
+            if block.counted:
+                self._defined[queries] = block.defined[0] & (n_content > 0)[:, None]
+            return
         heads = block.keep.shape[1]
         size, tiles = tiles_of(heads)
-        if self._scores is None and self._zeros == "common-support":
+        if self._zeros == "common-support":
             if block.counted:
                 logs = np.empty_like(block.keep)
                 logs_of(block.keep, width, logs)
@@ -48,15 +54,11 @@ class AitchisonSums:
         centred, balance = np.empty_like(block.keep), np.empty((*block.keep.shape[:2], 1))
         odd = np.zeros(block.keep.shape[:2], dtype=np.int64)
         defined = block.defined[1]
-        if self._scores is not None:
-            defined = block.defined[0] & (n_content > 0)[:, None]
-            centre_scores(self._scores, *some, centred, balance, odd)
-        else:
-            centre_parts(block.keep, n_content, n_sink, width, self._delta or 0.0, centred, balance, odd)
-            odd *= defined
-            if self._delta is None:
-                odd *= block.counted
-        self._odd[:, some.queries] = odd.T
+        centre_parts(block.keep, n_content, n_sink, width, self._delta or 0.0, centred, balance, odd)
+        odd *= defined
+        if self._delta is None:
+            odd *= block.counted
+        self._odd[:, queries] = odd.T
         if not block.counted:
             return
         self._counts += rows_of_pairs(defined)
@@ -66,7 +68,14 @@ class AitchisonSums:
             squares(parts, parts, nothing, wide, defined, tiles, size, 1.0, math.inf, table, unused)
 
     def result(self) -> tuple[dict[tuple[str, str], Array], NDArray[np.int64]]:
-        """Sums (head, head) by metric and convention, and how many rows they are of."""
+        """Sums (head, head) by metric and convention, and how many rows they are of.
+
+        To be asked for after all compiled passes over the text: from scores it takes a matrix product.
+        """
+        if self._scores is not None:
+            found = squares_from_scores(self._scores, select_parts(self._text), self._defined)
+            self._content, self._sink, self._odd = found
+            self._counts += rows_of_pairs(self._defined)
         if self._odd.any():
             self._refuse(self._odd.reshape(self._text.rows.shape[:-1]))
         counts = np.triu(self._counts).astype(np.int64)

@@ -167,27 +167,31 @@ def centre_scores(
     n_content: Any,
     n_sink: Any,
     width: Any,
+    piece: Any,
+    column: Any,
     centred: Any,
     balance: Any,
     odd: Any,
 ) -> None:
-    """The same from scores (head, query, key); odd (row, head): 1 where a visible one is not finite."""
+    """The same from scores (head, query, key), rows one behind the other; zeros stay where no part is.
+
+    A row goes to centred (piece, head, column) from its piece and column (row,) on, its balance to balance
+    (1, head, row). odd (head, row): 1 where a visible score is not finite. width is idle.
+    """
     for task in numba.prange(queries.shape[0]):
         r = np.uintp(task)
-        q = np.uintp(queries[r])
+        q, p, start = np.uintp(queries[r]), np.uintp(piece[r]), np.uintp(column[r])
         n, n_sinks = np.uintp(n_content[r]), np.uintp(n_sink[r])
         for h in range(np.uintp(scores.shape[0])):
             mean, size = _ZERO, _ZERO
             for k in range(n):
                 value = np.float64(scores[h, q, np.uintp(keys[r, k])])
-                centred[r, h, k] = value
+                centred[p, h, start + k] = value
                 mean += value
                 size += abs(value)
             mean = mean / np.float64(n) if n > 0 else _ZERO
             for k in range(n):
-                centred[r, h, k] -= mean
-            for k in range(n, np.uintp(width[r])):
-                centred[r, h, k] = 0.0
+                centred[p, h, start + k] -= mean
             top, mass = np.float64(-np.inf), _ZERO
             for k in range(n, n + n_sinks):
                 value = np.float64(scores[h, q, np.uintp(keys[r, k])])
@@ -195,9 +199,8 @@ def centre_scores(
                 top = value if value > top else top
             for k in range(n, n + n_sinks):
                 mass += exp64(np.float64(scores[h, q, np.uintp(keys[r, k])]) - top)
-            balance[r, h, np.uintp(0)] = 0.0
             if n_sinks > 0:
                 value = top + log64(mass)
                 root = np.sqrt(np.float64(n) / np.float64(n + np.uintp(1)))
-                balance[r, h, np.uintp(0)] = root * (value - mean)
-            odd[r, h] = np.int64(not size < np.inf)
+                balance[np.uintp(0), h, r] = root * (value - mean)
+            odd[h, r] = np.int64(not size < np.inf)

@@ -19,10 +19,11 @@ from fastpath._masks import Sight, frozen, in_a_row, part_of_each, read_sight, r
 from fastpath._norms import fit_float32, lifted
 from fastpath._odd import refuse_wrong_rows, rows_first, share_again
 from fastpath._rows import as_compiled
-from oracle._checks import ROW_SUM_SLACK, check_norm, check_norms
-from oracle._results import EntropySplit, RowMeasures
+from oracle._checks import ROW_SUM_SLACK, InputError, InputTypeError, check_norm, check_norms
+from oracle._distance_checks import broadcast_pair
+from oracle._results import EntropyChange, EntropySplit, RowMeasures
 
-__all__ = ["entropy_split", "norm_odds_ratio", "row_measures", "sink_share", "weight_share"]
+__all__ = ["entropy_change", "entropy_split", "norm_odds_ratio", "row_measures", "sink_share", "weight_share"]
 
 Array = NDArray[Any]
 
@@ -101,6 +102,27 @@ def entropy_split(rows: Any, sink_mask: Any, visible: Any = None) -> EntropySpli
     return EntropySplit(*(found[name] for name in EntropySplit._fields))
 
 
+def entropy_change(x: Any, y: Any, sink_mask: Any, visible: Any = None) -> EntropyChange:
+    """Twin of `oracle.entropy_change`: shares and entropies of x and y from one reading of each."""
+    pair = {name: as_compiled(name, rows) for name, rows in zip("xy", broadcast_pair(x, y), strict=True)}
+    sight = read_sight(visible, pair["x"].shape)
+    try:
+        sinks = read_sinks(sink_mask, pair["x"].shape)
+    except (InputError, InputTypeError):
+        for name, rows in pair.items():  # wrong rows are blamed first, those of x before those of y
+            refuse_wrong_rows(name, rows, visible, np.ones(rows.shape[:-1], dtype=bool))
+        raise
+    asked = ("share", *EntropySplit._fields)
+    before, after = (_measure(rows, sight, sinks, [], visible, asked, name) for name, rows in pair.items())
+    moved, mean = after["share"] - before["share"], (before["content"] + after["content"]) / 2
+    rest = (2 - before["share"] - after["share"]) / 2
+    return EntropyChange(
+        after["total"] - before["total"],
+        after["binary"] - before["binary"] - moved * mean,
+        rest * (after["content"] - before["content"]),
+    )
+
+
 def _measure(
     rows: Array,
     sight: Sight,
@@ -117,7 +139,7 @@ def _measure(
     entropies = "total" in asked
     is_sink, places = sinks
     # A kernel's sum is rounded more often than the oracle's: near the edge it only calls for a second look.
-    slack = 0.98 * ROW_SUM_SLACK if argument == "attention" else math.inf
+    slack = 0.98 * ROW_SUM_SLACK if argument != "weights" else math.inf
     lead, (n_queries, n_keys) = rows.shape[:-2], rows.shape[-2:]
     names = COLUMNS if entropies else COLUMNS[:5]
     out = np.empty((len(names), *lead, n_queries))
@@ -153,7 +175,7 @@ def _measure(
             out[:, *place] = filled[:, 0]
     if odd.any():
         refuse_wrong_rows(argument, rows, visible, odd)
-        if argument != "attention":
+        if argument == "weights":
             share_again(rows, is_sink, visible, odd, out[0])
     found = {name: out[names.index(name)] for name in asked}
     return found if len(asked) == len(names) else {name: column.copy() for name, column in found.items()}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import as_array, check_key_range, check_mask, first_place, reject, row_place
+from oracle._checks import as_array, check_axes, check_key_range, check_mask, first_place, reject, row_place
 from oracle._results import KeyRange
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "CONVENTIONS",
     "METRICS",
     "Text",
+    "broadcast_pair",
     "check_delta",
     "check_groups",
     "check_margin",
@@ -43,6 +44,25 @@ class Text(NamedTuple):
     visible: NDArray[np.bool_] | KeyRange | None  # a mask broadcasts against (query, key)
     queries: NDArray[np.bool_]  # (query,), the rows that count
     scores: NDArray[Any] | None  # the shape of rows
+
+
+def broadcast_pair(x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """X and y (..., query, key) as arrays of one shape, each in its own dtype."""
+    arrays = [as_array(name, value) for name, value in (("x", x), ("y", y))]
+    for name, array in zip("xy", arrays, strict=True):
+        check_axes(name, array.shape)
+    try:
+        if arrays[0].shape[-2:] != arrays[1].shape[-2:]:
+            raise ValueError
+        first, second = np.broadcast_arrays(*arrays)
+    except ValueError:
+        reject(
+            "y",
+            expected=f"rows that go with those of x, {arrays[0].shape}",
+            found=f"shape {arrays[1].shape}",
+            todo="Give both (..., query, key) with the same queries and keys.",
+        )
+    return first, second
 
 
 def check_metrics(

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oracle._distance_checks import broadcast_pair
 from oracle._divergences import log_ratio
 from oracle._results import AitchisonSplit
-from oracle.rows import broadcast_pair, check_row_pair, check_scores, check_sinks
+from oracle.rows import check_row_pair, check_scores, check_sinks
 from oracle.zeros import Parts, handle_zeros, keep_parts
 
 __all__ = ["aitchison_split", "aitchison_split_from_scores", "split_parts", "split_scores"]

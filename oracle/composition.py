@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle._checks import first_place
-from oracle._distance_checks import reject_zeros
+from oracle._distance_checks import broadcast_pair, reject_zeros
 from oracle._results import EntropyChange, EntropySplit
 from oracle.rows import (
-    broadcast_pair,
     check_row_pair,
     check_rows,
     check_scores,

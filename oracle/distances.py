@@ -9,11 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle._checks import as_array, reject
-from oracle._distance_checks import AITCHISON, CONVENTIONS, METRICS, check_metrics, check_zeros, read_texts
+from oracle._distance_checks import (
+    AITCHISON,
+    CONVENTIONS,
+    METRICS,
+    broadcast_pair,
+    check_metrics,
+    check_zeros,
+    read_texts,
+)
 from oracle._divergences import jsd
 from oracle._results import DistanceSums
 from oracle._row_forms import RowForms, counted_rows, distances_of, entropies_of, forms_of_text
-from oracle.rows import broadcast_pair, check_row_pair, check_rows
+from oracle.rows import check_row_pair, check_rows
 from oracle.zeros import closed_content, handle_zeros, keep_parts
 
 __all__ = [

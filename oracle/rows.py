@@ -14,16 +14,14 @@ from oracle._checks import (
     check_key_range,
     check_mask,
     first_place,
-    reject,
     reject_row_sum,
     reject_weight,
     row_sum_slack,
 )
-from oracle._distance_checks import reject_score
+from oracle._distance_checks import broadcast_pair, reject_score
 from oracle._results import KeyRange
 
 __all__ = [
-    "broadcast_pair",
     "check_row_pair",
     "check_rows",
     "check_scores",
@@ -76,25 +74,6 @@ def check_row_pair(x: Any, y: Any, visible: Any = None) -> tuple[Array, Array]:
     """Two sets of rows as `check_rows` gives them, broadcast against each other: (..., query, key)."""
     arrays = broadcast_pair(x, y)
     first, second = (check_rows(rows, visible, name) for name, rows in zip("xy", arrays, strict=True))
-    return first, second
-
-
-def broadcast_pair(x: Any, y: Any) -> tuple[Array, Array]:
-    """X and y (..., query, key) as arrays of one shape, each in its own dtype."""
-    arrays = [as_array(name, value) for name, value in (("x", x), ("y", y))]
-    for name, array in zip("xy", arrays, strict=True):
-        check_axes(name, array.shape)
-    try:
-        if arrays[0].shape[-2:] != arrays[1].shape[-2:]:
-            raise ValueError
-        first, second = np.broadcast_arrays(*arrays)
-    except ValueError:
-        reject(
-            "y",
-            expected=f"rows that go with those of x, {arrays[0].shape}",
-            found=f"shape {arrays[1].shape}",
-            todo="Give both (..., query, key) with the same queries and keys.",
-        )
     return first, second
 
 

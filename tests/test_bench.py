@@ -38,6 +38,8 @@ TINY = Sizes(
     heads=(1, 2),
     distance_heads=(2, 3, 5),
     distance_lengths=(4, 5, 7),
+    audit_heads=(3, 4, 12),
+    audit_lengths=(9, 11, 13),
     forward=(5,),
     language_model=(5, 11),
     rounds=2,
@@ -119,6 +121,30 @@ def test_distances_and_verdicts_agree_and_are_judged() -> None:
     assert "66 pairs of 78 timed, scaled to all" in " ".join(found["distances"].notes)
     shown = render(Document("bench", {}, tuple(parts)))
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_an_audit_grows_in_time_and_memory_and_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = bench.run_bench(no_model, TINY, ("audit",))
+    found = tables(parts)
+    assert [*found] == ["audit_growth", "audit_over_heads", "audit_over_T"]
+    assert len(found["audit_growth"].rows) == 4
+    for axis, sizes in (("heads", (3, 4, 12)), ("T", (9, 11, 13))):
+        time_row, memory = found[f"audit_over_{axis}"].records()
+        assert all(time_row[f"{axis}_{size}"] > 0 for size in sizes)
+        assert all(memory[f"{axis}_{size}"] > 0 for size in sizes)  # so small ones need not grow
+    (check,) = [part for part in parts if isinstance(part, Check)]
+    assert check.ok, check
+    import fastpath
+
+    sums = fastpath.distance_sums
+
+    def wrong_sums(*args: Any, **given: Any) -> Any:
+        found = sums(*args, **given)
+        return found._replace(sums={pair: table * (1 + 1e-9) for pair, table in found.sums.items()})
+
+    monkeypatch.setattr(fastpath, "distance_sums", wrong_sums)
+    parts = bench.run_bench(no_model, TINY, ("audit",))
+    assert [part.ok for part in parts if isinstance(part, Check)] == [False]
 
 
 def test_a_wrong_distance_or_verdict_of_ours_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import fastpath
 import oracle
 from oracle import (
     DistanceSums,
+    EntropyChange,
     EntropySplit,
     InputError,
     InputTypeError,
@@ -107,8 +108,9 @@ def test_longdouble_is_the_oracles_alone():
         fastpath.verdict_flips(rows[0, :, :3], rows[0, :, :3])
     for name in sorted(set(REGISTRY) - {"sink_share_from_query_key", "verdict_flips"}):
         norm = {"norm": np.ones(4)} if name == "norm_odds_ratio" else {}
+        given = [rows, rows] if name == "entropy_change" else [rows]
         with pytest.raises(InputTypeError, match=r"longdouble|float128"):
-            getattr(fastpath, name)(rows, np.arange(4) == 0, **norm)
+            getattr(fastpath, name)(*given, np.arange(4) == 0, **norm)
 
 
 # --- the registry is checked too ----------------------------------------------------------------------
@@ -131,6 +133,8 @@ def spoiled(result, change):
         return result._replace(shares={key: change(array) for key, array in result.shares.items()})
     if isinstance(result, EntropySplit):
         return EntropySplit(*map(change, result))
+    if isinstance(result, EntropyChange):
+        return EntropyChange(*map(change, result))
     if isinstance(result, DistanceSums):
         return result._replace(sums={pair: change(array) for pair, array in result.sums.items()})
     if isinstance(result, VerdictFlips):
@@ -151,6 +155,8 @@ def spoiled(result, change):
 def test_a_wrong_result_is_noticed(name, change, words, monkeypatch):
     if name == "norm_odds_ratio" and words == "outside its bound":
         change = functools.partial(np.multiply, 1.00002)
+    if name == "entropy_change" and words == "outside its bound":  # of two entropies
+        change = functools.partial(np.add, 4e-5)
     case = next(
         case
         for case in REGISTRY[name].cases()

@@ -77,13 +77,19 @@ def read_rows(path: str, sink: str, layout: str | None) -> ReadArrays:
     if not path:
         reject("--attention", expected="the path of an .npz file", found="''", todo="Name the file.")
     try:
-        return read_arrays(path, sink=sink, layout=layout)
+        arrays = read_arrays(path, sink=sink, layout=layout)
     except InputError as error:
         said = str(error).removeprefix(path)  # a name stays as it is
         start = path if len(said) < len(str(error)) else ""
-        for argument, option in _OPTIONS:
-            said = said.replace(argument, option)
-        raise InputError(start + said) from None
+        raise InputError(start + _as_options(said)) from None
+    return arrays._replace(warnings=tuple(map(_as_options, arrays.warnings)))
+
+
+def _as_options(said: str) -> str:
+    """A message about arguments as one about options."""
+    for argument, option in _OPTIONS:
+        said = said.replace(argument, option)
+    return said
 
 
 def inputs(model_name: str, *paths: str | None) -> list[str | PurePath]:

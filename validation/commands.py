@@ -24,6 +24,7 @@ from validation.command_parts import (
 from validation.progress import Progress
 from validation.provenance import versions
 from validation.report.document import Column, Document, Note, Part, Table
+from validation.sink_report import as_read
 from validation.wording import counted
 
 if TYPE_CHECKING:
@@ -147,7 +148,8 @@ def measure(
         on_compile=announce_compiling,
         progress=progress,
     )
-    stated = {**_stated(sink, weightings, layers), "engine": engine}
+    asked = as_read(sink, model.config.causal)
+    stated = {**_stated(asked, weightings, layers), "engine": engine}
     return document("measure", model, texts, parts, truncate=truncate, **stated)
 
 

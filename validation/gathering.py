@@ -19,7 +19,7 @@ from validation.arrays_file import ReadArrays
 from validation.choices import ALL_WEIGHTINGS, parse_layers
 from validation.progress import Progress, silent
 from validation.report.document import Note
-from validation.sink_report import SinkReport, is_token, lacks_token, refuse_token
+from validation.sink_report import SinkReport, as_read, is_token, lacks_token, refuse_token
 from validation.table import (
     HEAD_SUMMED,
     MIN_CONTENT_KEYS,
@@ -81,9 +81,7 @@ def gather(
     picked: dict[str, Any] = {"queries": queries, "min_content_keys": min_content_keys}
     pooled = HEAD_SUMMED in weightings
     kept = ("attention", *WEIGHTINGS[1:], *(("transformed_gram",) if pooled else ()), *keep)
-    report, tables, summed, said = SinkReport(sink), [], [], []
-    if model.config.causal and isinstance(sink, str) and sink == "special":
-        report = SinkReport("first")  # as forward reads it
+    report, tables, summed, said = SinkReport(as_read(sink, model.config.causal)), [], [], []
     skipped = bare = unknown = 0
     cut: list[tuple[int, int]] = []
     for index, text in enumerate(texts):

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle import DistanceSums, EntropySplit, RowMeasures, VerdictFlips
+from oracle import DistanceSums, EntropyChange, EntropySplit, RowMeasures, VerdictFlips
 from validation import bad_distance_cases, distance_cases, verdict_cases
 from validation.cases import Case, bad_row_cases, row_cases, weight_cases
 from validation.compare import Comparison, compare
 from validation.distance_bounds import distance_bound
+from validation.pair_cases import bad_pair_cases, pair_cases
 from validation.query_key_cases import bad_query_key_cases, query_key_cases
 
 __all__ = [
@@ -51,6 +52,9 @@ REASONS: Mapping[str, str] = {
     "their own, which moves its weights by e = (4 n + 16) eps: a distance by 2 e, a root of one by 8 e, "
     "an entropy difference by 2 e times the largest |ln weight| L, a squared Aitchison distance d² by "
     "e L sqrt(n + 1) (1 + d²); and (40 + 12 L) eps of itself for the formula, one more for each row summed",
+    "entropy change": "with b the bound of an entropy over rows and d that of a share, a difference of two "
+    "entropies is off by 2 b, a change of a share times a mean entropy by b + 2 d ln(n + 1), the rest times "
+    "a difference of entropies by less: 3 b + 2 d ln(n + 1)",
     "verdicts": "counts of triples: the same comparisons of the same numbers, so equal",
 }
 """Why the bounds of `bound_for` are what they are.
@@ -71,7 +75,7 @@ class Bound(NamedTuple):
 
 
 def bound_for(kind: str, dtype: Any, n_keys: int, logarithm: float = 1.0, score: float = 0.0) -> Bound:
-    """The bound of a "share", "ratio" or "entropy" over rows of `n_keys` in `dtype`; REASONS says why.
+    """The bound of a "share", "ratio", "entropy" or its "change" over rows of `n_keys`; REASONS says why.
 
     `logarithm` is the largest |ln weight| of an entropy, `score` the largest |score| of shares from queries
     and keys, 0 for rows.
@@ -81,6 +85,9 @@ def bound_for(kind: str, dtype: Any, n_keys: int, logarithm: float = 1.0, score:
     terms = (4 * n_keys + 16) * eps
     if kind == "share":
         return Bound((1e-6 if coarse else terms) + 2 * eps * score)
+    if kind == "change":
+        entropy, share = (bound_for(part, dtype, n_keys, logarithm).absolute for part in ("entropy", "share"))
+        return Bound(3 * entropy + 2 * share * float(np.log1p(n_keys)))
     if kind == "ratio":
         return Bound(0.0, 8e-6 if coarse else terms)
     return Bound(1e-5 if coarse else terms * max(logarithm, 1.0))
@@ -139,6 +146,8 @@ def parts_of(result: Any, kind: str) -> dict[tuple[str, str], Array]:
     """The arrays of a result by (kind, name): "share", "ratio", "entropy" or a metric, and the name in it."""
     if isinstance(result, EntropySplit):
         return {("entropy", name): array for name, array in result._asdict().items()}
+    if isinstance(result, EntropyChange):
+        return {("change", name): array for name, array in result._asdict().items()}
     if isinstance(result, RowMeasures):
         parts = {("share", name): array for name, array in result.shares.items()}
         parts |= {("ratio", name): array for name, array in result.ratios.items()}
@@ -173,7 +182,8 @@ def compare_layers(
 
 def _largest_logarithm(given: Mapping[str, Any]) -> float:
     """The largest |ln weight| of a case, over positive finite weights; at least one."""
-    weights = np.abs(np.asarray(next(iter(given.values())), np.float64))
+    rows = [given[name] for name in "xy"] if "x" in given else [next(iter(given.values()))]
+    weights = np.abs(np.concatenate([np.asarray(some, np.float64).ravel() for some in rows]))
     weights = weights[np.isfinite(weights) & (weights > 0)]
     return float(np.abs(np.log(weights)).max(initial=1))
 
@@ -253,6 +263,7 @@ REGISTRY: Mapping[str, Measure] = {
             bad_distance_cases.bad_distance_cases,
             "distances",
         ),
+        Measure("entropy_change", "change", pair_cases, bad_pair_cases, "entropy change"),
         Measure(
             "entropy_split",
             "entropy",

@@ -16,7 +16,7 @@ from validation.report.document import Column, Note, Part, Table
 from validation.table import visible_in
 from validation.wording import counted
 
-__all__ = ["SinkReport", "is_token", "lacks_token", "refuse_token"]
+__all__ = ["SinkReport", "as_read", "is_token", "lacks_token", "refuse_token"]
 
 Array = NDArray[Any]
 
@@ -27,6 +27,11 @@ _TOKEN = "token:"
 def is_token(sink: Any) -> bool:
     """Whether `sink` names tokens by their spelling ("token:TEXT")."""
     return isinstance(sink, str) and sink.startswith(_TOKEN)
+
+
+def as_read(sink: Any, causal: bool) -> Any:
+    """`sink` as a forward pass reads it: the special sinks of a causal model are its first token."""
+    return "first" if causal and isinstance(sink, str) and sink == "special" else sink
 
 
 def lacks_token(sink: Any, tokens: Sequence[str]) -> bool:

@@ -111,7 +111,7 @@ def test_the_closing_sentence_counts_what_is_below_both_floors(apart):
 
 
 def test_one_convention_with_noise_of_that_size_is_enough_to_say_nothing(apart):
-    halves = [dict.fromkeys(("average", "ward"), np.full((3, 9), index)) for index in (0.9, 0.2)]
+    halves = [dict.fromkeys(("average", "ward"), np.full((10, 9), index)) for index in (0.9, 0.2)]
     first, second = (
         side._replace(split_half=indices)
         for side, indices in zip((apart.first, apart.second), halves, strict=True)
@@ -129,8 +129,15 @@ def test_the_sign_of_an_axis_is_not_shown(apart):
 
 def test_conventions_that_agree_are_never_below_their_floor():
     same = clouds(1)
-    text = closing(reported(sums_of(same, same), LABELS, {}, metric="hellinger", splits=3))
+    text = closing(reported(sums_of(same, same), LABELS, {}, metric="hellinger"))
     assert "for 0 of 9 numbers of clusters with average linkage and 0 of 9" in text
+
+
+def test_fewer_than_ten_splits_say_nothing_of_the_clusters():
+    few = closing(reported(sums_of(clouds(1), clouds(2)), LABELS, {}, metric="hellinger", splits=3))
+    assert (
+        few == "Hellinger: 3 usable splits of the texts, fewer than 10, so nothing is said of the clusters."
+    )
 
 
 def test_one_text_says_nothing_of_the_clusters():

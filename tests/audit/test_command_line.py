@@ -260,3 +260,30 @@ def test_another_engine_is_refused(call, rows):
     code, _, err = call("--attention", rows(), *LAYOUT, "--engine", "torch")
     assert code == 2
     assert "engine: expected oracle or fastpath" in err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--min-content-keys", "-3"), "--min-content-keys: expected at least 1 content key; found -3"),
+        (("--min-content-keys", "0"), "--min-content-keys: expected at least 1 content key; found 0"),
+        (("--cluster", ""), "cluster: expected names from "),
+    ],
+)
+def test_numbers_and_names_that_say_nothing_are_refused(call, rows, given, said):
+    code, shown, err = call("--attention", rows(), *LAYOUT, *given)
+    assert (code, shown) == (2, "")
+    assert said in err
+
+
+def test_zeros_and_rows_without_content_are_counted_in_words(call, rows):
+    one = call("--attention", rows((0, 0, 1, 5, 3)), *LAYOUT)[1]
+    assert "Zeros: 1 part of the rows that count, the first at" in " ".join(one.split())
+    empty = " ".join(call("--attention", rows((0, 0, 1, 5, slice(1, None))), *LAYOUT)[1].split())
+    assert "Beside them 1 row with no weight on any content key: undefined, whatever is chosen." in empty
+
+
+def test_what_the_figures_are_of_stands_once_in_a_section(call, rows):
+    shown = call("--attention", rows(), *LAYOUT)[1]
+    verdicts = shown[shown.index("Verdicts: which") : shown.index("Where each convention is safe")]
+    assert " ".join(verdicts.split()).count("content queries, sink set") == 1

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from row_strategies import Case, cases
 
 import fastpath
+import oracle
 from validation import properties as laws
 from validation.properties import Implementation, LawBroken
 
@@ -98,6 +99,20 @@ def test_padding_is_free(case: Case, padding: int, left: bool, garbage: float) -
     rows = implementation.weighted_rows(case.attention, None, case.visible)
     rows = np.where(np.isnan(rows), 0, rows)
     laws.padding_is_free(implementation, rows, case.sink_mask, case.norm, padding, left, garbage).require()
+
+
+@quick
+@given(cases(smallest=1, dtypes=(np.float64,)), st.integers(1, 4))
+def test_channels_of_a_change(case: Case, steps: int) -> None:
+    """Of the fast path and of the oracle alike, between rows and those of other heads or key orders."""
+    rows, seen = case.attention, case.visible
+    axis = -1 if seen is None else 0
+    other = np.roll(rows, steps, axis) if seen is None or rows.ndim > 2 else rows
+    for layer in (fastpath, oracle):
+        names = ("entropy_change", "entropy_split")
+        implementation = Implementation(**{name: getattr(layer, name) for name in names})
+        laws.channels_add_up(implementation, rows, other, case.sink_mask, seen).require()
+        laws.channels_by_definition(implementation, rows, other, case.sink_mask, seen).require()
 
 
 @quick

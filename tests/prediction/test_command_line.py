@@ -45,7 +45,7 @@ def test_minilm_is_predicted_and_then_observed(call, texts, tmp_path):
     code, shown, err = call("--file", texts, "--layers", "2-3", "--json", out)
     assert (code, err) == (0, "")
     about, tables = parts(out)
-    assert about["predictor_sha256"] == FROZEN_SHA256
+    assert about["frozen_sha256"] == FROZEN_SHA256
     assert (about["sink"], about["convention"], about["layers"]) == ("special", "keep against drop", "2-3")
     assert len(about["T"]) == 6
     rows = tables["prediction_details"]

@@ -216,14 +216,19 @@ def _zeros_of(arrays: ReadArrays, layers: Sequence[int], min_content_keys: int) 
 
 
 def _zeros_note(lacking: FoundZeros, choice: ZerosChoice) -> Note:
+    empty = ""
+    if lacking.without_content:
+        rows = counted(lacking.without_content, "row")
+        empty = f" Beside them {rows} with no weight on any content key: undefined, whatever is chosen."
     if not lacking.parts:
-        return Note("zeros", "Zeros: none among the parts of the rows that count.")
+        return Note("zeros", "Zeros: none among the parts of the rows that count." + empty)
     if choice.delta is not None:
         what = f"for Aitchison's distances {choice.delta:g} takes their place"
     else:
         what = _CHOICES[choice.zeros]
-    said = f"Zeros: {lacking.parts:,} parts of the rows that count, the first at {lacking.first}; {what}."
-    return Note("zeros", said)
+    parts = counted(lacking.parts, "part")
+    said = f"Zeros: {parts} of the rows that count, the first at {lacking.first}; {what}."
+    return Note("zeros", said + empty)
 
 
 def _report(found: _Found, subject: str, seed: int, progress: Progress) -> Audit:
@@ -275,7 +280,7 @@ def _pooling(distances: Distances, context: Context) -> tuple[Note, ...]:
         )
         notes.append(Note("pooled", said))
     if len(distances.texts) > distances.blocks:
-        said = f"Splits: {len(distances.texts)} texts are split as {distances.blocks} blocks."
+        said = f"Splits: {counted(len(distances.texts), 'text')} are split as {distances.blocks} blocks."
         notes.append(Note("blocks", said))
     if not (distances.sink_share > 0).any():
         said = "No sink is visible in any row that counts: keep and drop are the same, and nothing can flip."

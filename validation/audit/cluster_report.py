@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation.audit.clustering import LINKAGES, Clustering, Side, takes_root
+from validation.audit.rule import MIN_SPLITS
 from validation.metric_names import metric_name
 from validation.report.document import Column, Note, Part, Table
 from validation.wording import counted, percent
@@ -205,6 +206,13 @@ def _closing(clustering: Clustering, metric: str, name: tuple[str, str]) -> str:
     floors = {linkage: [_range(side, linkage)[0] for side in _sides(clustering)] for linkage in LINKAGES}
     if np.isnan(floors["ward"]).any():
         return f"{metric_name(metric)}: no split-half index, so nothing is said of the clusters."
+    known = min(int((~np.isnan(s.split_half["ward"]).any(axis=1)).sum()) for s in _sides(clustering))
+    if known < MIN_SPLITS:
+        splits = counted(known, "usable split")
+        return (
+            f"{metric_name(metric)}: {splits} of the texts, fewer than {MIN_SPLITS}, so nothing is said of "
+            "the clusters."
+        )
     said = []
     for linkage in LINKAGES:
         below = clustering.agreement[linkage] < np.min(floors[linkage], axis=0)

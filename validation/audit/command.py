@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from oracle._checks import reject
 from oracle.inputs import read_tokens
+from oracle.model import Model
 from validation.audit.auditing import Audit, audit, audit_arrays
 from validation.audit.figure_files import check_figures, draw_figures
+from validation.audit.joint import ModelMap, joint_parts, map_model
 from validation.audit.passages import load_passages
 from validation.audit.saving import check_save, save_distances
 from validation.command_parts import Texts, describe_rows, document, here, load, read_rows
-from validation.progress import Progress
+from validation.progress import Progress, silent
+from validation.provenance import describe_texts
 from validation.report.as_json import as_data
 from validation.report.document import Document, Note, Part
 from validation.report.files import same_target
 from validation.report.live import announce_compiling
+from validation.sink_report import as_read
 
-__all__ = ["Wanted", "audit_file", "audit_texts", "bundled_passages"]
+__all__ = ["Choices", "Wanted", "audit_file", "audit_models", "audit_texts", "bundled_passages"]
 
 _TRIED = 3  # texts whose scores the invariances are tried on; each takes a third of a second
 
@@ -44,31 +48,92 @@ class Wanted(NamedTuple):
             check_figures(self.figures, self.format)
 
 
+class Choices(TypedDict):
+    """What is asked of an audit of texts, as `audit` takes it; `invariances` makes their section."""
+
+    sink: str
+    layers: str | None
+    min_content_keys: int
+    cluster: str | None
+    truncate: bool
+    invariances: Callable[..., tuple[Part, ...]] | None
+    engine: str
+    verify: int | None
+    verify_seed: int | None
+    seed: int
+    progress: Progress
+
+
 def bundled_passages() -> Texts:
     """The texts of an audit that is given none."""
     return Texts("the bundled passages", load_passages())
 
 
-def audit_texts(
-    model_name: str,
-    texts: Texts,
-    *,
-    sink: str,
-    layers: str | None,
-    min_content_keys: int,
-    cluster: str | None,
-    truncate: bool,
-    invariances: Callable[..., tuple[Part, ...]] | None = None,
-    engine: str,
-    verify: int | None,
-    verify_seed: int | None,
-    seed: int,
-    wanted: Wanted,
-    progress: Progress,
-) -> Document:
-    """Audit a model on texts; `wanted` names the files to write, `invariances` makes its section."""
+def audit_texts(model_name: str, texts: Texts, *, wanted: Wanted, **choices: Unpack[Choices]) -> Document:
+    """Audit a model on texts; `wanted` names the files to write."""
+    model, found, study = _audited(model_name, texts, choices)
+    made = document(
+        "audit",
+        model,
+        texts,
+        (*found.parts, *study),
+        truncate=choices["truncate"],
+        **_of_model(choices, model),
+    )
+    return _finish(made, found, wanted, model.name)
+
+
+def audit_models(names: Sequence[str], texts: Texts, **choices: Unpack[Choices]) -> Document:
+    """Audit one model after the other on the same texts, then hold them beside each other."""
+    if len(set(names)) < len(names):
+        twice = ", ".join(dict.fromkeys(name for name in names if names.count(name) > 1))
+        reject("--model", expected="every model once", found=f"{twice} twice", todo="Leave one out.")
+    maps: list[ModelMap] = []
+    about: dict[str, Any] = {}
+    parts: list[Part] = []
+    for name in names:
+        telling = _naming(choices["progress"], name)
+        model, found, study = _audited(name, texts, {**choices, "progress": telling})
+        called = model.name if model.name not in [one.name for one in maps] else name
+        made = document("audit", model, texts, (*found.parts, *study), truncate=choices["truncate"])
+        facts = made.provenance
+        about[f"model_{len(maps) + 1}"] = {
+            "name": called,
+            "sha256": facts["model_sha256"],
+            **facts["model_sizes"],
+            "sink": as_read(choices["sink"], model.config.causal),
+            "T": facts["T"],
+        }
+        parts += [Note("section", f"Model {called}"), *made.parts[len(texts.notes) :]]
+        maps.append(map_model(found, called))
+    about = {
+        **about,
+        **describe_texts(*texts[:2]),
+        "truncate": choices["truncate"],
+        **_of_model(choices, model),
+        "sink": choices["sink"],
+        **here(),
+    }
+    return Document("audit", about, (*texts.notes, *parts, *joint_parts(maps)))
+
+
+def _naming(progress: Progress, name: str) -> Progress:
+    """`progress` with the model's name before every step; silence stays silence."""
+    if progress is silent:
+        return silent
+
+    def tell(what: str, done: int, total: int) -> None:
+        progress(f"{name}: {what}", done, total)
+
+    return tell
+
+
+def _audited(model_name: str, texts: Texts, choices: Choices) -> tuple[Model, Audit, tuple[Part, ...]]:
+    """The model, its audit, and the section of its invariances if that is wanted."""
+    progress, truncate = choices["progress"], choices["truncate"]
     model = load(model_name, progress)
     study: tuple[Part, ...] = ()
+    invariances = choices["invariances"]
     if invariances is not None:  # first, as it takes a second and may find the model or a text wanting
         some = [text for text in texts.texts if not read_tokens(model, text, truncate).empty][:_TRIED]
         study = (
@@ -78,21 +143,31 @@ def audit_texts(
     found = audit(
         model,
         texts.texts,
-        sink=sink,
-        layers=layers,
-        min_content_keys=min_content_keys,
-        cluster=cluster,
+        sink=choices["sink"],
+        layers=choices["layers"],
+        min_content_keys=choices["min_content_keys"],
+        cluster=choices["cluster"],
         truncate=truncate,
-        engine=engine,
-        verify=verify,
-        verify_seed=verify_seed,
-        seed=seed,
+        engine=choices["engine"],
+        verify=choices["verify"],
+        verify_seed=choices["verify_seed"],
+        seed=choices["seed"],
         on_compile=announce_compiling,
         progress=progress,
     )
-    stated = _stated(sink, layers, "from the scores", engine, seed)
-    made = document("audit", model, texts, (*found.parts, *study), truncate=truncate, **stated)
-    return _finish(made, found, wanted, model.name)
+    return model, found, study
+
+
+def _of_model(choices: Choices, model: Model) -> dict[str, Any]:
+    """What is stated of an audit of texts, with the sink as this model reads it."""
+    asked = (
+        as_read(choices["sink"], model.config.causal),
+        choices["layers"],
+        "from the scores",
+        choices["engine"],
+        choices["seed"],
+    )
+    return _stated(*asked)
 
 
 def audit_file(

@@ -29,6 +29,7 @@ __all__ = [
     "analyse",
     "pair_values",
     "scoped_flips",
+    "together",
 ]
 
 Array = NDArray[Any]
@@ -101,13 +102,13 @@ def scoped_flips(
         by_layer[layer] = flips(first[among], second[among])
     return {
         ALL: flips(first, second),
-        WITHIN: _together(list(by_layer.values())),  # the same as groups=layers, which would judge them again
+        WITHIN: together(list(by_layer.values())),  # the same as groups=layers, which would judge them again
         MARGIN: flips(first, second, margin=LEAST_MARGIN),
         **by_layer,
     }
 
 
-def _together(parts: Sequence[VerdictFlips]) -> VerdictFlips:
+def together(parts: Sequence[VerdictFlips]) -> VerdictFlips:
     """The flips of layers that follow each other, each judged by itself, as one."""
     flipped, triples, tied, undefined = (
         sum(getattr(part, name) for part in parts) for name in ("flipped", "triples", "tied", "undefined")

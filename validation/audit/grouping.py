@@ -40,7 +40,7 @@ def parse_metrics(text: str | Sequence[str] | None) -> tuple[str, ...]:
 
     Raises InputError for another name, Unavailable where the libraries that cluster are missing.
     """
-    if not text:
+    if text is None or (not isinstance(text, str) and not text):
         return ()
     asked = [name.strip() for name in text.split(",")] if isinstance(text, str) else list(text)
     if asked == ["all"]:

@@ -22,7 +22,7 @@ from validation.metric_names import metric_name
 from validation.report.document import Column, Note, Table
 from validation.wording import counted, percent
 
-__all__ = ["closing_notes", "safety_tables"]
+__all__ = ["cell", "closing_notes", "highest", "safety_tables"]
 
 _SIGNS = {SAFE: "≤", DEPENDS: ">", CANNOT_SAY: "?"}
 
@@ -59,19 +59,20 @@ def closing_notes(analysis: Analysis, context: Context, subject: str, missing: M
     return tuple(notes)
 
 
-def _top(analysis: Analysis, metric: str, scope: Scope) -> float:
+def highest(analysis: Analysis, metric: str, scope: Scope) -> float:
     """The upper end of the floors of both conventions; NaN without a floor."""
     highs = [analysis.floors[metric, convention][scope].high for convention in CONVENTIONS]
     return max(highs) if not any(high != high for high in highs) else float("nan")
 
 
 def _cell(analysis: Analysis, metric: str, scope: Scope) -> str:
-    verdict = analysis.verdict(metric, scope)
-    if verdict == SINK_ALONE:
-        return "sink"
-    rate, top = analysis.flips[metric][scope].rate, _top(analysis, metric, scope)
-    flips, floor = (_short(value) for value in (rate, top))
-    return f"{flips}{_SIGNS[verdict]}{floor}"
+    rate, top = analysis.flips[metric][scope].rate, highest(analysis, metric, scope)
+    return cell(analysis.verdict(metric, scope), rate, top)
+
+
+def cell(verdict: str, flips: float, floor: float) -> str:
+    """A verdict for the eye, such as "27>6.3": flips and the upper end of the floors, both in per cent."""
+    return "sink" if verdict == SINK_ALONE else f"{_short(flips)}{_SIGNS[verdict]}{_short(floor)}"
 
 
 def _short(share: float) -> str:
@@ -116,7 +117,7 @@ def _sentence(analysis: Analysis, metric: str, context: Context, subject: str) -
     noise = (
         f"between random halves of the texts {percent(max(floor.median for floor in floors))} flip (median "
         f"of {counted(analysis.drawn, 'different split')} under the noisier convention, "
-        f"{percent(_top(analysis, metric, ALL))} at most)"
+        f"{percent(highest(analysis, metric, ALL))} at most)"
     )
     end = {
         DEPENDS: f"{flips}; {noise}. Such conclusions depend on the sink.",

@@ -33,7 +33,8 @@ _FLOOR = (
 )
 _MARGINS = (
     "margins are shares of the distances as they stand, of squares (cosine, JSD, Aitchison) or not (others). "
-    "10% of a square is about 5% of its root, so that this table does not compare metrics with each other"
+    "10% of a square is about 5% of its root, so that this table does not compare metrics with each other; "
+    "'sink alone' is judged by all pairs of heads, with a margin or without"
 )
 _LAW = (
     "law: arccos(rho) / pi, mean over the anchors: what the flips would be, were the two distances jointly "

@@ -17,7 +17,18 @@ from validation.bench.timing import growth_exponent, in_turns, peak_bytes
 from validation.progress import Progress, silent
 from validation.report.document import Check, Column, Table
 
-__all__ = ["distance_growth", "first_use", "growth", "resident_memory"]
+__all__ = [
+    "Sized",
+    "agreed",
+    "agreement",
+    "distance_growth",
+    "exponent",
+    "first_use",
+    "growth",
+    "medians",
+    "resident_memory",
+    "sizes_table",
+]
 
 _MIB = 2**20
 _LARGEST = 3  # sizes that an exponent is judged by
@@ -25,7 +36,7 @@ _LARGEST = 3  # sizes that an exponent is judged by
 Call = Callable[[], Any]
 
 
-class _Sized(NamedTuple):
+class Sized(NamedTuple):
     """A call of one size, and what is wrong with its result, in words."""
 
     call: Call
@@ -50,12 +61,12 @@ def growth(
     the middle length.
     """
     middle = sorted(lengths)[len(lengths) // 2]
-    kinds: dict[str, Callable[[int], _Sized]] = {
+    kinds: dict[str, Callable[[int], Sized]] = {
         "rows": lambda size: _rows(streaming[0], size),
         "streaming": lambda size: _streaming(streaming[0], size, streaming[1], False),
         "causal": lambda size: _streaming(causal[0], size, causal[1], True),
     }
-    at_middle: dict[str, Callable[[int], _Sized]] = {
+    at_middle: dict[str, Callable[[int], Sized]] = {
         "rows": lambda count: _rows(count, middle),
         "streaming": lambda count: _streaming(count, middle, streaming[1], False),
     }
@@ -64,8 +75,8 @@ def growth(
     memory: list[tuple[str, list[float]]] = []
     for place, (name, make) in enumerate(kinds.items()):
         progress(f"growth with T: {name}", place, len(kinds) + 1)
-        calls = _agreed(name, make, lengths, wrong)
-        times.append((f"{name} time in T", _medians(calls, rounds, budget / 4, pause)))
+        calls = agreed(name, make, lengths, wrong)
+        times.append((f"{name} time in T", medians(calls, rounds, budget / 4, pause)))
         if name != "rows":
             memory.append((f"{name} memory in T", [peak_bytes(call) / _MIB for call in calls.values()]))
         del calls
@@ -73,14 +84,14 @@ def growth(
     over_heads = [
         (
             f"{name} time in heads",
-            _medians(_agreed(name, make, heads, wrong), rounds, budget / 8, pause),
+            medians(agreed(name, make, heads, wrong), rounds, budget / 8, pause),
         )
         for name, make in at_middle.items()
     ]
     progress("growth", len(kinds) + 1, len(kinds) + 1)
     rows = [
-        *(_exponent(what, lengths, values, judged) for what, values in (*times, *memory)),
-        *(_exponent(what, heads, values, judged) for what, values in over_heads),
+        *(exponent(what, lengths, values, judged) for what, values in (*times, *memory)),
+        *(exponent(what, heads, values, judged) for what, values in over_heads),
     ]
     columns = (
         Column("what", "what"),
@@ -97,9 +108,9 @@ def growth(
     )
     return (
         Table("growth", "Growth exponents of the fast path", columns, tuple(rows), about),
-        _sizes("over_T", "T", lengths, (*((n, [v * 1e3 for v in vs]) for n, vs in times), *memory)),
-        _sizes("over_heads", "heads", heads, [(n, [v * 1e3 for v in vs]) for n, vs in over_heads]),
-        _agreement("growth", wrong),
+        sizes_table("over_T", "T", lengths, (*((n, [v * 1e3 for v in vs]) for n, vs in times), *memory)),
+        sizes_table("over_heads", "heads", heads, [(n, [v * 1e3 for v in vs]) for n, vs in over_heads]),
+        agreement("growth", wrong),
     )
 
 
@@ -117,7 +128,7 @@ def distance_growth(
     progress("growth of distances", 0, 1)
     wrong: list[str] = []
     times = {
-        axis: _medians(_agreed(f"distances over {axis}", make, sizes, wrong), rounds, budget / 4, pause)
+        axis: medians(agreed(f"distances over {axis}", make, sizes, wrong), rounds, budget / 4, pause)
         for axis, make, sizes in (
             ("heads", lambda given: _distances(given, size), heads),
             ("T", lambda given: _distances(count, given), lengths),
@@ -126,10 +137,10 @@ def distance_growth(
     progress("growth of distances", 1, 1)
     columns = (Column("what", "what"), Column("value", "exponent", ".2f"), Column("all_sizes", "all", ".2f"))
     rows = [
-        (what, exponent, every)
-        for what, exponent, _, _, every in (
-            _exponent("distances time in heads", heads, times["heads"], False),
-            _exponent("distances time in T", lengths, times["T"], False),
+        (what, value, every)
+        for what, value, _, _, every in (
+            exponent("distances time in heads", heads, times["heads"], False),
+            exponent("distances time in T", lengths, times["T"], False),
         )
     ]
     about = (
@@ -139,7 +150,7 @@ def distance_growth(
     return (
         Table("distance_growth", "Growth exponents of the distances", columns, tuple(rows), about),
         *(
-            _sizes(
+            sizes_table(
                 f"distances_over_{axis}",
                 axis,
                 sizes,
@@ -147,7 +158,7 @@ def distance_growth(
             )
             for axis, sizes in (("heads", heads), ("T", lengths))
         ),
-        _agreement("distance_growth", wrong),
+        agreement("distance_growth", wrong),
     )
 
 
@@ -181,7 +192,7 @@ def resident_memory(
     )
     notes = (f"growth of peak resident memory, inputs and a warm-up call at T = 256 before it; {how}",)
     table = Table("resident", "Resident memory of streaming", columns, rows, notes)
-    return table, _agreement("memory", [found["complaint"]])
+    return table, agreement("memory", [found["complaint"]])
 
 
 def first_use(sizes: tuple[int, int, int], progress: Progress = silent) -> tuple[Table, Check]:
@@ -208,38 +219,39 @@ def first_use(sizes: tuple[int, int, int], progress: Progress = silent) -> tuple
         f"{sizes[0]} heads, {sizes[1]} tokens",
     )
     table = Table("first_use", "Compile time, apart", columns, tuple(rows), notes)
-    return table, _agreement("first-use", [run["complaint"] for run in found])
+    return table, agreement("first-use", [run["complaint"] for run in found])
 
 
-def _agreement(what: str, complaints: Sequence[str]) -> Check:
+def agreement(what: str, complaints: Sequence[str]) -> Check:
+    """The check that nothing is wrong; what is, in words, for each size that was compared."""
     wrong = [complaint for complaint in complaints if complaint]
     expected = "every result within its bound of the float64 oracle, on the last rows of each head"
     return Check(f"agreement.{what}", expected, "; ".join(wrong) or "all within", not wrong)
 
 
-def _rows(n_heads: int, size: int) -> _Sized:
+def _rows(n_heads: int, size: int) -> Sized:
     inputs = draw_rows((n_heads, size, size))
-    return _Sized(lambda: fastpath.row_measures(*inputs), lambda found: rows_complaint(found, inputs))
+    return Sized(lambda: fastpath.row_measures(*inputs), lambda found: rows_complaint(found, inputs))
 
 
-def _streaming(n_heads: int, size: int, d_head: int, causal: bool) -> _Sized:
+def _streaming(n_heads: int, size: int, d_head: int, causal: bool) -> Sized:
     pairs = draw_pairs(n_heads, size, d_head, first_only=causal)
-    return _Sized(
+    return Sized(
         lambda: fastpath.sink_share_from_query_key(*pairs, causal=causal),
         lambda found: shares_complaint(found, pairs, causal),
     )
 
 
-def _distances(n_heads: int, size: int) -> _Sized:
+def _distances(n_heads: int, size: int) -> Sized:
     attention, sinks, _ = draw_rows((n_heads, size, size))
-    return _Sized(
+    return Sized(
         lambda: fastpath.distance_sums(attention, sinks, "jsd"),
         lambda found: distances_complaint(found, attention, sinks),
     )
 
 
-def _agreed(
-    name: str, make: Callable[[int], _Sized], sizes: Sequence[int], wrong: list[str]
+def agreed(
+    name: str, make: Callable[[int], Sized], sizes: Sequence[int], wrong: list[str]
 ) -> dict[str, Call]:
     """The calls by size; what does not agree is added to `wrong`, with its size."""
     calls = {}
@@ -251,22 +263,25 @@ def _agreed(
     return calls
 
 
-def _medians(calls: dict[str, Call], rounds: int, budget: float, pause: float) -> list[float]:
+def medians(calls: dict[str, Call], rounds: int, budget: float, pause: float) -> list[float]:
+    """The median seconds of every call, timed in turns within a budget in seconds."""
     times = in_turns(calls, rounds, warmup=1, budget=budget, least=3, pause=pause)
     return [float(value) for value in np.median(times.seconds, axis=1)]
 
 
-def _exponent(what: str, sizes: Sequence[int], values: Sequence[float], judged: bool) -> tuple[Any, ...]:
+def exponent(what: str, sizes: Sequence[int], values: Sequence[float], judged: bool) -> tuple[Any, ...]:
+    """A row of the growth table: what grows, the exponent of the three largest sizes, goal, that of all."""
     largest = sorted(range(len(sizes)), key=lambda place: sizes[place])[-_LARGEST:]
-    exponent = growth_exponent([sizes[place] for place in largest], [values[place] for place in largest])
+    value = growth_exponent([sizes[place] for place in largest], [values[place] for place in largest])
     goal = find_goal(what)
-    verdict = judge(goal, exponent, judged) if goal else ""
-    return (what, exponent, goal.words if goal else "", verdict, growth_exponent(sizes, values))
+    verdict = judge(goal, value, judged) if goal else ""
+    return (what, value, goal.words if goal else "", verdict, growth_exponent(sizes, values))
 
 
-def _sizes(
+def sizes_table(
     key: str, axis: str, sizes: Sequence[int], measured: Sequence[tuple[str, Sequence[float]]]
 ) -> Table:
+    """What was measured at every size, a row for each of `measured`."""
     columns = (Column("what", "what"), *(Column(f"{axis}_{size}", str(size), ".4g") for size in sizes))
     rows = tuple((what.removesuffix(f" in {axis}"), *values) for what, values in measured)
     return Table(key, f"Sizes over {axis}", columns, rows, ("time: median ms; memory: peak MiB of NumPy's",))

@@ -18,7 +18,7 @@ from validation.report.document import Check, Note, Part, Table
 __all__ = ["QUICK", "SECTIONS", "WHOLE", "Sizes", "goal_note", "read_sections", "run_bench"]
 
 SECTIONS = (
-    *("rows", "streaming", "distances", "verdicts", "memory", "sweep", "compile", "forward"),
+    *("rows", "streaming", "distances", "verdicts", "audit", "memory", "sweep", "compile", "forward"),
     "language-model",
 )
 
@@ -38,6 +38,8 @@ class Sizes(NamedTuple):
     heads: tuple[int, ...]
     distance_heads: tuple[int, ...]  # of the sweeps of distances
     distance_lengths: tuple[int, ...]
+    audit_heads: tuple[int, ...]  # of the sweeps of an audit
+    audit_lengths: tuple[int, ...]
     forward: tuple[int, ...]  # tokens
     language_model: tuple[int, ...]
     rounds: int
@@ -59,6 +61,8 @@ WHOLE = Sizes(
     heads=(1, 2, 4, 8, 16),
     distance_heads=(18, 36, 72, 144, 288),
     distance_lengths=(32, 64, 128, 256),
+    audit_heads=(36, 72, 144),
+    audit_lengths=(64, 128, 256),
     forward=(128, 512),
     language_model=(128, 512, 1024),
     rounds=15,
@@ -78,6 +82,8 @@ QUICK = Sizes(
     heads=(1, 2, 4),
     distance_heads=(12, 24, 48),
     distance_lengths=(32, 64, 128),
+    audit_heads=(12, 24, 48),
+    audit_lengths=(32, 64, 128),
     forward=(128,),
     language_model=(128,),
     rounds=5,
@@ -168,6 +174,7 @@ _TITLES = {
     "streaming": "From queries and keys",
     "distances": "Distances between heads",
     "verdicts": "Verdicts about heads",
+    "audit": "An audit",
     "memory": "Memory",
     "sweep": "Growth",
     "compile": "First use",
@@ -225,6 +232,17 @@ def _run(
         return [*_cases(makers, sizes, progress), *grown]
     if name == "verdicts":
         return _cases((lambda: distances.verdict_case(sizes.verdicts, sizes.judged),), sizes, progress)
+    if name == "audit":
+        from validation.bench.auditing import audit_growth
+
+        return audit_growth(
+            sizes.audit_heads,
+            sizes.audit_lengths,
+            progress,
+            rounds=min(sizes.rounds, 3),
+            budget=sizes.budget,
+            pause=sizes.pause,
+        )
     if name == "memory":
         return figures.resident_memory(sizes.memory, progress, sizes.judged)
     if name == "compile":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,6 @@ from validation.cli.options import (
     Layers,
     Layout,
     MaybeEncoding,
-    MaybeModel,
     Rows,
     Sink,
     Text,
@@ -23,6 +22,10 @@ from validation.cli.options import (
 )
 from validation.running import calm_threads, run
 
+if TYPE_CHECKING:
+    from validation.progress import Progress
+    from validation.report.document import Document
+
 __all__: list[str] = []
 
 
@@ -30,6 +33,7 @@ __all__: list[str] = []
     epilog=examples(
         "sinkscope audit",
         "sinkscope audit --model path/to/model --file my_texts.txt --json audit.json",
+        "sinkscope audit --model minilm-l6 --model smollm2-135m --json both.json",
         "sinkscope audit --layers 0-2 --verify 100 --save distances.npz",
         "sinkscope audit --cluster jsd,clark2019 --figures figures",
         "sinkscope audit --invariances",
@@ -38,7 +42,15 @@ __all__: list[str] = []
     )
 )
 def audit(
-    model: MaybeModel = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="NAME|PATH",
+            help="A bundled name, a directory, a GGUF file or a hub id; given several times, the models are "
+            "audited in turn and held beside each other.  [default: minilm-l6]",
+        ),
+    ] = None,
     text: Text = None,
     file: File = None,
     attention: Rows = None,
@@ -117,6 +129,7 @@ def audit(
     model on texts, or of attention rows from a file (then no model is loaded). With neither --text nor
     --file the 20 bundled passages are taken.
     """
+    from oracle._checks import reject
     from validation import command_parts
     from validation.audit import command
     from validation.studies.invariances import invariance_table
@@ -125,6 +138,13 @@ def audit(
     calm_threads()
     if figure_format is not None and figures is None:
         command_parts.refuse_alone("--figure-format", "--figures")
+    if min_content_keys is not None and min_content_keys < 1:
+        reject(
+            "--min-content-keys",
+            expected="at least 1 content key",
+            found=str(min_content_keys),
+            todo=f"Leave it out for {MIN_CONTENT_KEYS}.",
+        )
     wanted = command.Wanted(save, figures, figure_format or "png")
     if figures is not None and cluster is None:
         cluster = "jsd"
@@ -133,29 +153,38 @@ def audit(
         for option, value in {"--layout": layout, "--zeros": zeros}.items():
             if value is not None:
                 command_parts.refuse_alone(option, "--attention")
-        name = command_parts.DEFAULT_MODEL if model is None else model
-        read = command_parts.inputs(name, file)
+        names = model or [command_parts.DEFAULT_MODEL]
+        read = [path for name in names for path in command_parts.inputs(name, file)]
+        for option, value in {"--save": save, "--figures": figures}.items():
+            if value is not None and len(names) > 1:
+                reject(
+                    option,
+                    expected="one model, as it writes the files of one",
+                    found=f"{len(names)} models",
+                    todo="Audit each by itself for its files, or leave it out.",
+                )
         wanted.check(read, json)
-        return run(
-            json,
-            lambda tell: command.audit_texts(
-                name,
-                command_parts.choose_texts(text, file, encoding or "utf-8", command.bundled_passages()),
-                sink=sink,
-                layers=layers,
-                min_content_keys=least,
-                cluster=cluster,
-                truncate=truncate,
-                invariances=invariance_table if invariances else None,
-                engine=engine,
-                verify=verify,
-                verify_seed=verify_seed,
-                seed=seed,
-                wanted=wanted,
-                progress=tell,
-            ),
-            read,
-        )
+
+        def work(tell: Progress) -> Document:
+            texts = command_parts.choose_texts(text, file, encoding or "utf-8", command.bundled_passages())
+            choices: command.Choices = {
+                "sink": sink,
+                "layers": layers,
+                "min_content_keys": least,
+                "cluster": cluster,
+                "truncate": truncate,
+                "invariances": invariance_table if invariances else None,
+                "engine": engine,
+                "verify": verify,
+                "verify_seed": verify_seed,
+                "seed": seed,
+                "progress": tell,
+            }
+            if len(names) > 1:
+                return command.audit_models(names, texts, **choices)
+            return command.audit_texts(names[0], texts, wanted=wanted, **choices)
+
+        return run(json, work, read)
     beside = {
         "--model": model,
         "--text": text,

@@ -30,7 +30,7 @@ def bench(
         typer.Option(
             "--only",
             metavar="SECTIONS",
-            help="Some of rows, streaming, distances, verdicts, memory, sweep, compile, forward, "
+            help="Some of rows, streaming, distances, verdicts, audit, memory, sweep, compile, forward, "
             "language-model, with commas.",
         ),
     ] = None,

@@ -9,6 +9,7 @@ from validation.prediction.predicting import predict
 from validation.progress import Progress
 from validation.report.document import Document
 from validation.report.live import announce_compiling
+from validation.sink_report import as_read
 
 __all__ = ["bundled_passages", "predict_texts"]
 
@@ -45,12 +46,12 @@ def predict_texts(
         texts,
         found.parts,
         truncate=truncate,
-        sink=sink,
+        sink=as_read(sink, model.config.causal),
         convention="keep against drop",
         queries="content",
         layers=layers or "all",
         engine=engine,
         seed=seed,
-        predictor_sha256=predictor.frozen.sha256,
+        frozen_sha256=predictor.frozen.sha256,
         predictor_made=predictor.frozen.made,
     )

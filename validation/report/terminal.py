@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, TextIO
 
@@ -40,18 +41,23 @@ def for_stream(document: Document, stream: TextIO) -> str:
 def render(document: Document, *, width: int = _WIDTH, colour: bool = False) -> str:
     """The text of `document`: provenance, its parts in their order, and how many checks held.
 
-    A Note with the key "section" is a heading.
+    A Note with the key "section" is a heading. What several tables of a section have below them stands below
+    the first.
     """
     groups = [_header(document, width, colour)]
     kind = ""
+    said: set[str] = set()  # notes below the tables of this section
     for part in document.parts:
         if isinstance(part, Table) and not part.shown:
             continue
         if isinstance(part, Table):
-            lines = _table(part, width, colour)
+            new = tuple(note for note in part.notes if note not in said)
+            said.update(part.notes)
+            lines = _table(replace(part, notes=new), width, colour)
         elif isinstance(part, Check):
             lines = _check(part, width, colour)
         elif part.key == "section":
+            said.clear()
             lines = _section(part.text, width, colour)
         else:
             lines = _paragraphs(part.text, width)

@@ -1,0 +1,163 @@
+"""Several models audited together: the map, the groups of layers, the sentences, and what is refused."""
+
+import dataclasses
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from text_models import small_model
+
+from oracle import VerdictFlips
+from validation.audit import command, joint
+from validation.audit.context import Context
+from validation.audit.flips import together
+from validation.audit.joint import Compared, ModelMap, joint_parts
+from validation.cli import main
+from validation.report.document import Note, Table
+
+TEXTS = (
+    "the doctor saw the nurse",
+    "she saw a donkey walk",
+    "a nurse walks , she sleeps !",
+    "the donkey sleeps .",
+    "doctor nurse donkey saw a doctor",
+    "she walking the sleeping donkey",
+)
+
+
+@pytest.fixture
+def call(capsys, monkeypatch):
+    """Runs the command on models named by a letter, each with weights of its own."""
+
+    def load(name, progress):
+        return dataclasses.replace(small_model(seed=ord(name)), name=name)
+
+    monkeypatch.setattr(command, "load", load)
+
+    def run(*arguments, models="ab"):
+        named = [part for name in models for part in ("--model", name)]
+        given = [part for text in TEXTS for part in ("--text", text)]
+        code = main(["audit", *named, *given, *map(str, arguments)])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return run
+
+
+def part_of(document, key):
+    return next(part for part in document["parts"] if part["key"] == key)
+
+
+def records(table):
+    keys = [column["key"] for column in table["columns"]]
+    return [row if isinstance(row, dict) else dict(zip(keys, row, strict=True)) for row in table["rows"]]
+
+
+def test_each_model_is_audited_as_alone_and_the_map_repeats_its_figures(call, tmp_path):
+    out = tmp_path / "both.json"
+    code, shown, _ = call("--json", out)
+    assert code == 0
+    for heading in ("Model a\n=", "Model b\n=", "All models together\n="):
+        assert heading in shown
+    document = json.loads(out.read_text())
+    assert [document["provenance"][f"model_{place}"]["name"] for place in (1, 2)] == ["a", "b"]
+    rows = records(part_of(document, "joint"))
+    whole = {(row["model"], row["metric"]): row for row in rows if row["layers"] == "all"}
+    for name in "ab":
+        alone = tmp_path / f"{name}.json"
+        assert call("--json", alone, models=name)[0] == 0
+        found = json.loads(alone.read_text())
+        assert "joint" not in {part["key"] for part in found["parts"]}
+        said = [row for row in records(part_of(found, "safety")) if row["scope"] == "all"]
+        assert len(said) == 7
+        for row in said:
+            mine = whole[name, row["metric"]]
+            assert (mine["flips"], mine["verdict"]) == (row["flips"], row["verdict"])
+            assert mine["floor"] == max(row["floor_keep_high"], row["floor_drop_high"])
+    assert whole["a", "jsd"]["flips"] != whole["b", "jsd"]["flips"]
+    assert [part["key"] for part in document["parts"]].count("joint_closing") == 7
+
+
+def test_one_model_alone_has_no_map(call):
+    code, shown, _ = call(models="a")
+    assert code == 0
+    assert "All models together" not in shown
+    assert "Model a" not in shown
+
+
+@pytest.mark.parametrize("option", [("--save", "d.npz"), ("--figures", "folder")])
+def test_files_of_one_model_are_refused_for_several(call, option):
+    code, shown, err = call(*option)
+    assert (code, shown) == (2, "")
+    assert f"{option[0]}: expected one model" in err
+
+
+def test_a_model_twice_is_refused(call):
+    code, _, err = call(models="aba")
+    assert code == 2
+    assert "a twice" in err
+
+
+# --- the sentences ------------------------------------------------------------------------------------
+
+
+def context():
+    return Context(6, 30, 6, (0, 1), (7,), "[CLS]", None, 0, 180)
+
+
+def sentence(*verdicts):
+    maps = [
+        ModelMap(f"m{place}", context(), {"jsd": Compared(0.2, 0.05, verdict, 500)}, {})
+        for place, verdict in enumerate(verdicts)
+    ]
+    return next(
+        part.text for part in joint_parts(maps) if isinstance(part, Note) and part.key == "joint_closing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "end"),
+    [
+        (("safe", "safe"), "Here the choice makes no difference to conclusions of this kind."),
+        (("safe", "depends"), "Conclusions of this kind depend on whether the sink is kept."),
+        (("cannot say", "depends"), "Conclusions of this kind depend on whether the sink is kept."),
+        (("safe", "cannot say"), "So nothing is concluded."),
+        (("cannot say", "cannot say"), "So nothing is concluded."),
+    ],
+)
+def test_the_rule_over_models(verdicts, end):
+    said = sentence(*verdicts)
+    assert said.endswith(end)
+    assert "m0: 20.0%, floor at most 5.0%" in said
+
+
+def test_a_metric_that_one_model_lacks_is_left_blank_and_not_called_safe():
+    maps = [
+        ModelMap("m0", context(), {"jsd": Compared(0.01, 0.05, "safe", 500)}, {}),
+        ModelMap("m1", context(), {}, {}),
+    ]
+    parts = joint_parts(maps)
+    table = next(part for part in parts if isinstance(part, Table) and part.key == "joint_map")
+    assert table.rows == (("m0", "1.0≤5.0"), ("m1", None))
+    assert next(p.text for p in parts if p.key == "joint_closing").endswith("So nothing is concluded.")
+
+
+def test_layers_of_a_group_are_pooled_by_their_triples():
+    def flips(flipped, triples):
+        return VerdictFlips(flipped / triples, np.zeros(3), flipped, triples, 0, 0)
+
+    def floor(rate):
+        return joint.Floor(np.full(20, rate))
+
+    analysis = SimpleNamespace(
+        flips={"jsd": {0: flips(10, 100), 1: flips(0, 300)}},
+        floors={
+            ("jsd", "keep"): {0: floor(0.08), 1: floor(0.0)},
+            ("jsd", "drop"): {0: floor(0.0), 1: floor(0.04)},
+        },
+        vanishes=lambda metric, layer: False,
+    )
+    found = joint._pooled(analysis, "jsd", (0, 1))
+    assert found.flips == together(list(analysis.flips["jsd"].values())).rate == 10 / 400
+    assert (round(found.floor, 12), found.verdict, found.triples) == (0.03, "safe", 400)
