@@ -94,7 +94,7 @@ def _do(run: Run, folder: Path, fresh: bool, progress: Progress, number: int, to
             state = NOT_RUN if ended.code == _MISSING else FAILED
             how = f"code {ended.code}" if ended.code else "no report"
             said = f"{how}, after {ended.last or 'no output'}"
-            announce(f"{run.name} {state}: {said}.")
+            announce(f"{run.name} {state}: {said}")
             return Outcome(run, state, ended.seconds, None, said)
         report = _without(ended.report, run.leave_out)
         write_kept(run, folder, Kept(stamp, ended.seconds, report))
