@@ -81,7 +81,7 @@ def state_of(run: Run, folder: Path) -> str:
 
 
 def _do(run: Run, folder: Path, fresh: bool, progress: Progress, number: int, total: int) -> Outcome:
-    """Take what is kept, or make it, alone in the folder; what another process made in between is kept too."""
+    """Take what is kept, or make it, alone in the folder; what another one made meanwhile is kept too."""
     progress(run.name, number, total)
     stamp = stamp_of(run)
     if not fresh and (kept := _kept(run, stamp, folder)):
