@@ -156,26 +156,17 @@ def test_bench_hands_its_choices_on(benchmark):
 
 def test_bench_says_that_the_machine_was_busy(benchmark, monkeypatch):
     monkeypatch.setattr("validation.bench.busy", lambda *_: "Busy.")
-    assert commands.bench("minilm-l6", None, silent, only="rows").parts[-1] == Note("busy", "Busy.")
+    *_, busy, summary = commands.bench("minilm-l6", None, silent, only="rows").parts
+    assert busy == Note("busy", "Busy.")
+    assert summary.notes[0].endswith("Busy.")
     monkeypatch.setattr("validation.bench.busy", lambda *_: "")
-    assert commands.bench("minilm-l6", None, silent, only="rows").parts[-1].key == "ratio"
+    assert commands.bench("minilm-l6", None, silent, only="rows").parts[-2].key == "ratio"
 
 
-def test_bench_writes_its_table_into_a_readme(benchmark, tmp_path):
-    readme = tmp_path / "README.md"
-    readme.write_text("a\n<!-- bench:begin -->\n<!-- bench:end -->\nb\n")
-    commands.bench("minilm-l6", None, silent, readme=str(readme))
-    assert "| what | against |" in readme.read_text()
-
-
-def test_bench_refuses_a_readme_before_it_starts(benchmark, tmp_path):
-    for options in ({"quick": True}, {"only": "rows"}):
-        with pytest.raises(InputError, match="expected one of the two; found both"):
-            commands.bench("minilm-l6", None, silent, readme="README.md", **options)
-    (tmp_path / "README.md").write_text("no marks")
-    with pytest.raises(InputError, match="--readme: expected one line"):
-        commands.bench("minilm-l6", None, silent, readme=str(tmp_path / "README.md"))
-    assert benchmark == []
+def test_bench_ends_with_its_summary_for_a_page(benchmark):
+    last = commands.bench("minilm-l6", None, silent).parts[-1]
+    assert (last.key, last.shown) == ("summary", False)
+    assert "CPUs; threads: blas" in last.notes[0]
 
 
 def test_texts_come_from_the_caller_a_file_or_the_project(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oracle._checks import InputError, Unavailable, reject
+from oracle._checks import Unavailable, reject
 from validation.command_parts import (
     DEFAULT_MODEL,
     Texts,
@@ -19,7 +19,6 @@ from validation.command_parts import (
     progress_lines,
     read_rows,
     refuse_alone,
-    refuse_both,
 )
 from validation.progress import Progress
 from validation.provenance import versions
@@ -199,30 +198,20 @@ def bench(
     *,
     quick: bool = False,
     only: str | None = None,
-    readme: str | None = None,
 ) -> Document:
-    """Time of the fast path, and of the oracle's forward pass, over that of what people use instead.
-
-    A README gets its table from a whole run only.
-    """
-    if readme is not None and (quick or only is not None):
-        refuse_both("--readme", "--quick" if quick else "--only")
+    """Time of the fast path, and of the oracle's forward pass, over that of what people use instead."""
     from validation import bench as benchmark
 
     sections = benchmark.read_sections(only, quick)
     sizes = benchmark.QUICK if quick else benchmark.WHOLE
     if lengths is not None:
         sizes = sizes._replace(forward=tuple(lengths))
-    if readme is not None:
-        benchmark.check_marks(readme)
     for option, given in (("--tokens", lengths is not None), ("--model", model_name != DEFAULT_MODEL)):
         if given and "forward" not in sections:
             refuse_alone(option, "the section forward")
     before = benchmark.load_average()
     named = {"model": model_name} if "forward" in sections else {}
     with benchmark.equal_threads():
-        if readme is not None and (differ := benchmark.unequal(benchmark.thread_counts())):
-            raise InputError(f"--readme: {differ}")
         parts = benchmark.run_bench(lambda: load(model_name, progress), sizes, sections, progress)
         stamp = benchmark.machine()
     about = {
@@ -241,10 +230,7 @@ def bench(
     }
     warning = benchmark.busy(before, stamp["load_average"], stamp["cpus"] or 1)
     parts += [Note("busy", warning)] if warning else []
-    document = Document("bench", about, tuple(parts))
-    if readme is not None:
-        benchmark.write_readme(document, readme)
-    return document
+    return Document("bench", about, (*parts, benchmark.summary(parts, about)))
 
 
 def list_models() -> Document:

@@ -24,11 +24,13 @@ __all__ = [
     "calm_threads",
     "guarded",
     "one_blas_thread",
+    "own_environment",
     "run",
 ]
 
 WRONG_CALL, NOT_RUN, INTERRUPTED = 2, 3, 130
 BUG = 70  # an error of ours: neither "a check failed" nor "wrong input" would be true
+_SET: dict[str, str] = {}
 
 
 def calm_threads() -> None:
@@ -36,7 +38,8 @@ def calm_threads() -> None:
 
     Many short loops on busy CPUs cost three times their own work in threads that spin for the next one.
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if "OMP_WAIT_POLICY" not in os.environ:
+        _set("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def one_blas_thread() -> None:
@@ -47,7 +50,16 @@ def one_blas_thread() -> None:
     """
     said = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
     if "numpy" not in sys.modules and not any(os.environ.get(name) for name in said):
-        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+        _set("OPENBLAS_NUM_THREADS", "1")
+
+
+def own_environment() -> dict[str, str]:
+    """The environment as the user gave it: without what this process has set for itself alone."""
+    return {name: value for name, value in os.environ.items() if _SET.get(name) != value}
+
+
+def _set(name: str, value: str) -> None:
+    os.environ[name] = _SET[name] = value
 
 
 def run(

@@ -10,8 +10,8 @@ from validation.bench.machine import (
     thread_counts,
     unequal,
 )
-from validation.bench.readme import check_marks, write_readme
 from validation.bench.run import QUICK, SECTIONS, WHOLE, Sizes, read_sections, run_bench
+from validation.bench.summary import summary
 from validation.bench.timing import Paired, Timings, growth_exponent, in_turns, paired
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "Timings",
     "blas_threads",
     "busy",
-    "check_marks",
     "equal_threads",
     "forward_ratios",
     "growth_exponent",
@@ -33,7 +32,7 @@ __all__ = [
     "paired",
     "read_sections",
     "run_bench",
+    "summary",
     "thread_counts",
     "unequal",
-    "write_readme",
 ]

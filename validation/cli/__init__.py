@@ -23,6 +23,7 @@ for _module in (
     "prune",
     "collapse",
     "bench",
+    "reproduce",
     "models",
 ):  # as the help lists them
     import_module(f"{__name__}.{_module}")

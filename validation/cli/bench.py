@@ -34,14 +34,6 @@ def bench(
             "with commas.",
         ),
     ] = None,
-    readme: Annotated[
-        str | None,
-        typer.Option(
-            "--readme",
-            metavar="FILE",
-            help="Rewrite the table between the bench marks of FILE from a whole run.",
-        ),
-    ] = None,
     model: Model = "minilm-l6",
     tokens: Annotated[
         str | None,
@@ -59,6 +51,6 @@ def bench(
     lengths = None if tokens is None else command_parts.read_lengths(tokens)
     return run(
         json,
-        lambda tell: commands.bench(model, lengths, tell, quick=quick, only=only, readme=readme),
-        commands.inputs(model, readme),
+        lambda tell: commands.bench(model, lengths, tell, quick=quick, only=only),
+        commands.inputs(model),
     )

@@ -23,8 +23,9 @@ _TODO = "Name another file, or - for standard output."
 def as_data(document: Document) -> dict[str, Any]:
     """`document` as dictionaries, lists, strings, numbers, booleans and None only.
 
-    Numbers keep every digit of float64 (longdouble is rounded to it). NaN becomes None; infinities, which
-    JSON lacks, become the strings "Infinity" and "-Infinity".
+    Numbers keep every digit of float64 (longdouble is rounded to it). NaN becomes None, and a table says in
+    "undefined" at which row and column; infinities, which JSON lacks, become the strings "Infinity" and
+    "-Infinity". `from_json.read` reads it back.
     """
     held = sum(isinstance(part, Check) and part.ok for part in document.parts)
     return {
@@ -57,8 +58,13 @@ def _part(part: Part) -> dict[str, Any]:
             "kind": "table",
             "key": part.key,
             "title": part.title,
-            "columns": [{"key": column.key, "heading": column.heading} for column in part.columns],
+            "shown": part.shown,
+            "columns": [
+                {"key": column.key, "heading": column.heading, "format": column.format}
+                for column in part.columns
+            ],
             "rows": _plain(part.records()),
+            "undefined": _undefined(part),
             "intro": list(part.intro),
             "notes": list(part.notes),
         }
@@ -71,6 +77,16 @@ def _part(part: Part) -> dict[str, Any]:
             "ok": bool(part.ok),
         }
     return {"kind": "note", "key": part.key, "text": part.text}
+
+
+def _undefined(table: Table) -> list[list[Any]]:
+    """Row and column of every NaN, which JSON cannot tell from an empty cell."""
+    return [
+        [number, column.key]
+        for number, row in enumerate(table.rows)
+        for column, value in zip(table.columns, row, strict=True)
+        if isinstance(value, Real) and math.isnan(value)
+    ]
 
 
 def _plain(value: Any) -> Any:

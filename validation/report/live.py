@@ -9,8 +9,9 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from validation.progress import Progress, silent
+from validation.report._layout import plain
 
-__all__ = ["announce_compiling", "live_progress"]
+__all__ = ["announce", "announce_compiling", "live_progress"]
 
 
 @contextmanager
@@ -38,7 +39,12 @@ def live_progress(stream: TextIO | None) -> Iterator[Progress]:
         yield tell
 
 
-def announce_compiling() -> None:
-    """Say on standard error, above any moving line, why the next half minute is silent."""
+def announce(line: str) -> None:
+    """Say something on standard error, above any moving line."""
     with suppress(OSError):
-        print("sinkscope: compiling the fast path (first use) ...", file=sys.stderr, flush=True)
+        print("sinkscope:", plain(line), file=sys.stderr, flush=True)
+
+
+def announce_compiling() -> None:
+    """Say why the next half minute is silent."""
+    announce("compiling the fast path (first use) ...")

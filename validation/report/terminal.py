@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any, TextIO
 
 from rich.cells import cell_len
 
 from validation.report._layout import blocks, lay_out, plain, wrap
-from validation.report.document import Check, Document, Table
+from validation.report.document import Check, Document, Part, Table
 from validation.wording import counted, percent
 
-__all__ = ["for_stream", "render", "summary"]
+__all__ = ["cell_text", "excerpt", "for_stream", "is_number_column", "is_shown", "render", "summary"]
 
 _WIDTH = 80
 _UNDEFINED = "–"
@@ -43,10 +43,29 @@ def render(document: Document, *, width: int = _WIDTH, colour: bool = False) -> 
     A Note with the key "section" is a heading.
     """
     groups = [_header(document, width, colour)]
+    groups += _groups([part for part in document.parts if is_shown(part)], width, colour)
+    closing = summary(document)
+    if closing:
+        sound = not document.failed and not document.not_run
+        groups.append(_paint(wrap(closing, width), "ok" if sound else "FAILED", colour))
+    return _joined(groups)
+
+
+def excerpt(parts: Iterable[Part], *, width: int = _WIDTH) -> str:
+    """The text of some parts as they look inside a document, plain; a Table is rendered, shown or not."""
+    return _joined(_groups(parts, width, False))
+
+
+def is_shown(part: Part) -> bool:
+    """Whether `part` is for the eye too."""
+    return not isinstance(part, Table) or part.shown
+
+
+def _groups(parts: Iterable[Part], width: int, colour: bool) -> list[list[str]]:
+    """The lines of parts, those together that stand close to each other."""
+    groups: list[list[str]] = []
     kind = ""
-    for part in document.parts:
-        if isinstance(part, Table) and not part.shown:
-            continue
+    for part in parts:
         if isinstance(part, Table):
             lines = _table(part, width, colour)
         elif isinstance(part, Check):
@@ -60,10 +79,10 @@ def render(document: Document, *, width: int = _WIDTH, colour: bool = False) -> 
             groups[-1] += lines
         else:
             groups.append(lines)
-    closing = summary(document)
-    if closing:
-        sound = not document.failed and not document.not_run
-        groups.append(_paint(wrap(closing, width), "ok" if sound else "FAILED", colour))
+    return groups
+
+
+def _joined(groups: Iterable[Iterable[str]]) -> str:
     return "\n\n".join("\n".join(lines) for lines in groups) + "\n"
 
 
@@ -110,7 +129,7 @@ def _spell(value: Any) -> str:
         if len(value) > _MANY and all(isinstance(item, Integral) for item in value):
             return f"{min(value)} to {max(value)} ({len(value)} values)"
         return ", ".join(_spell(item) for item in value) or "none"
-    return "none" if value is None else _cell(value, "")
+    return "none" if value is None else cell_text(value, "")
 
 
 def _section(text: str, width: int, colour: bool) -> list[str]:
@@ -120,12 +139,12 @@ def _section(text: str, width: int, colour: bool) -> list[str]:
 
 def _table(table: Table, width: int, colour: bool) -> list[str]:
     rows = [
-        [_cell(value, column.format) for value, column in zip(row, table.columns, strict=True)]
+        [cell_text(value, column.format) for value, column in zip(row, table.columns, strict=True)]
         for row in table.rows
     ]
-    numeric = [_is_numeric(table, place) for place in range(len(table.columns))]
+    numeric = [is_number_column(table, place) for place in range(len(table.columns))]
     headings = [plain(column.heading) for column in table.columns]
-    lines = _paint(wrap(plain(table.title), width), "title", colour)
+    lines = _paint(wrap(plain(table.title), width), "title", colour) if table.title else []
     for note in table.intro:
         lines += _paragraphs(note, width)
     for number, group in enumerate(blocks(headings, rows, numeric, width)):
@@ -175,13 +194,14 @@ def _is_truth(value: Any) -> bool:
     return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
 
 
-def _is_numeric(table: Table, place: int) -> bool:
-    """Whether a column holds numbers only (and something)."""
+def is_number_column(table: Table, place: int) -> bool:
+    """Whether the column at `place` holds numbers only (and something)."""
     values = [row[place] for row in table.rows if row[place] is not None]
     return bool(values) and all(isinstance(value, Real) and not _is_truth(value) for value in values)
 
 
-def _cell(value: Any, form: str) -> str:
+def cell_text(value: Any, form: str) -> str:
+    """A cell as it is shown: numbers by the column's `form`, NaN as a dash, None as nothing."""
     if value is None:
         return ""
     if _is_truth(value):

@@ -1,0 +1,166 @@
+"""The command: what it says of runs, publishes and holds a page to, and the calls that it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from oracle import InputError
+from validation.cli import main
+from validation.command_parts import exit_code
+from validation.progress import silent
+from validation.report.terminal import render as text_of
+from validation.reproduction import command
+from validation.reproduction.kept import load_result
+
+ROOT = Path(__file__).parents[2]
+PAGE = "# Page\n<!-- reproduce:begin one said -->\n<!-- reproduce:end -->\n"
+
+
+@pytest.fixture
+def work(tmp_path):
+    """Runs the command's work with a shipped folder and a page of its own."""
+    page = tmp_path / "README.md"
+    page.write_text(PAGE)
+
+    def call(*names, publish=False, fresh=False):
+        return command.reproduce(
+            names,
+            fresh=fresh,
+            out=str(tmp_path / "out"),
+            publish=page if publish else None,
+            progress=silent,
+            shipped=tmp_path / "shipped",
+        )
+
+    call.page, call.shipped = page, tmp_path / "shipped"
+    return call
+
+
+def said(document):
+    return " ".join(text_of(document, width=200).split())
+
+
+def test_without_a_shipped_result_nothing_is_claimed(program, work):
+    program.offer(one=["say", "first"])
+    document = work()
+    assert "one: nothing is shipped to compare with." in said(document)
+    assert exit_code(document) == 0
+    assert not work.shipped.exists()
+    assert work.page.read_text() == PAGE
+
+
+def test_what_is_published_is_shipped_and_the_page_says_it(program, work):
+    program.offer(one=["say", "first"], two=["say", "second"])
+    document = work("one", publish=True)
+    assert "1 result became what is shipped. README.md: 1 block changed." in said(document)
+    assert load_result("one", work.shipped)["parts"][0]["text"] == "first"
+    assert "```\nfirst\n```" in work.page.read_text()
+    document = work("one")
+    assert "ok one: expected the figures of the shipped result; found 4 equal" in said(document)
+    assert exit_code(document) == 0
+
+
+def test_a_figure_that_differs_fails_and_is_named(program, work):
+    program.offer(one=["say", "first"])
+    work(publish=True)
+    program.offer(one=["say", "other"])
+    document = work()
+    assert "one: note said: first -> other" in said(document)
+    assert "FAILED one: expected the figures of the shipped result; found 1 of 4 differ" in said(document)
+    assert exit_code(document) == 1
+    assert "first" in work.page.read_text()
+    assert exit_code(work(publish=True)) == 0
+    assert "other" in work.page.read_text()
+
+
+def test_runs_that_fail_are_named_and_the_rest_is_published(program, work):
+    program.offer(one=["fail", "70"], two=["say", "x"], three=["fail", "3"])
+    document = work("one", "two", publish=True)
+    assert "FAILED one: expected an end with code 0; found code 70, after a line of fail" in said(document)
+    assert "FAILED readme: expected every block of README.md written; found the result of one" in said(
+        document
+    )
+    assert exit_code(document) == 1
+    assert load_result("two", work.shipped)
+    assert work.page.read_text() == PAGE
+    assert exit_code(work("two", "three")) == 3
+
+
+def test_a_wrong_mark_is_said_before_any_run(program, work):
+    program.offer(one=["say", "first"])
+    work.page.write_text("<!-- reproduce:begin one -->\n")
+    with pytest.raises(InputError, match="the page: expected <!-- reproduce:begin"):
+        work(publish=True)
+    assert program.calls == []
+
+
+def test_the_list_says_what_is_there(program, work, tmp_path):
+    program.offer(one=["say", "first"], two=["say", "second"])
+    work("one")
+    table = command.list_runs(str(tmp_path / "out")).parts[0]
+    assert [(row["run"], row["kept"]) for row in table.records()] == [("one", "kept"), ("two", "none")]
+    assert table.notes == ("all together about 2 minutes on two quiet cores",)
+
+
+# --- on the command line -------------------------------------------------------------------------------
+
+
+def test_a_page_without_blocks_is_no_page_to_check(tmp_path, capsys):
+    (tmp_path / "a.md").write_text("# Title\n")
+    assert main(["reproduce", "--check", "--readme", str(tmp_path / "a.md")]) == 2
+    assert "--readme: expected a page with blocks; found none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["audits"], "NAME: expected some of validate"),
+        (["--list", "--check"], "--list and --check: expected one of the two"),
+        (["--check", "--fresh"], "--check and --fresh: expected one of the two"),
+        (["--check", "bench"], "--check and NAME: expected one of the two"),
+        (["--render", "--out", "x"], "--render and --out: expected one of the two"),
+        (["--readme", "x"], "--readme: expected --publish, --render or --check beside it"),
+        (["--check", "--readme", "nowhere.md"], "--readme: expected a page of text in UTF-8"),
+        (["bench", "--out", ""], "--out: expected the path of a folder"),
+        (["bench", "--out", "pyproject.toml"], "--out: expected a folder that can be written to"),
+    ],
+)
+def test_a_wrong_call_ends_with_two(arguments, message, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert main(["reproduce", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_with_130_and_says_what_is_kept(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "validation", "reproduce", "diff-layers", "--out", str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob(".diff-layers-*/log")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted; the results of 0 runs of 1 are kept" in said
+    assert list(tmp_path.glob("*.json")) == []
+    assert list(tmp_path.glob(".diff-layers-*")) == []
+
+
+def test_a_report_of_it_is_a_report(program, tmp_path, capsys):
+    program.offer(one=["say", "first"])
+    assert main(["reproduce", "--out", str(tmp_path), "--json", "-"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["parts"][0]["rows"][0]["run"] == "one"

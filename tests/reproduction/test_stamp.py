@@ -1,0 +1,48 @@
+"""What makes a result out of date: code and data, not what is only made from results."""
+
+from __future__ import annotations
+
+import pytest
+
+from validation.reproduction.stamp import code_digest
+
+FILES = ("oracle/a.py", "fastpath/b.py", "validation/c.py", "validation/data.json")
+
+
+def tree(folder, changed="", text="changed"):
+    for name in (*FILES, changed) if changed else FILES:
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text if name == changed else "x")
+    return folder
+
+
+def digest(tmp_path, *change):
+    """Of a tree of its own, as digests are kept by place."""
+    folder = tmp_path / str(len(list(tmp_path.iterdir())))
+    folder.mkdir()
+    return code_digest(tree(folder, *change))
+
+
+@pytest.mark.parametrize("name", [*FILES, "validation/audit/new.py", "oracle/words.txt"])
+def test_a_change_of_code_or_data_is_another_digest(tmp_path, name):
+    assert digest(tmp_path) == digest(tmp_path)
+    assert digest(tmp_path) != digest(tmp_path, name)
+
+
+def test_a_renamed_file_is_another_digest(tmp_path):
+    assert digest(tmp_path, "oracle/d.py", "x") != digest(tmp_path, "oracle/e.py", "x")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "validation/results/a.json",
+        "validation/ledger/a.py",
+        "validation/reproduction/runs.toml",
+        "validation/__pycache__/c.pyc",
+        "README.md",
+    ],
+)
+def test_what_is_made_from_results_is_no_part_of_it(tmp_path, name):
+    assert digest(tmp_path) == digest(tmp_path, name)

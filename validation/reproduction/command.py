@@ -1,0 +1,191 @@
+"""What `sinkscope reproduce` does, without a command line around it: arguments in, a Document out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from oracle._checks import InputError, reject
+from validation.command_parts import here
+from validation.progress import Progress
+from validation.report.document import Check, Column, Document, Note, Part, Table
+from validation.reproduction.compare import Compared, compare
+from validation.reproduction.kept import SHIPPED, Kept, load_result, read_kept, write_kept
+from validation.reproduction.page import find_blocks, read_page, render_page, write_page, wrong_blocks
+from validation.reproduction.runs import choose_runs
+from validation.reproduction.stamp import ROOT, stamp_of
+from validation.reproduction.working import FAILED, NOT_RUN, Outcome, default_folder, run_named, state_of
+from validation.wording import counted
+
+__all__ = ["check", "list_runs", "readme_of", "render", "reproduce"]
+
+_SHOWN = 8  # differences of one run that are named
+_WRITE = "Write the blocks with sinkscope reproduce --render."
+
+
+def readme_of(path: str | None) -> Path:
+    """The page whose blocks are meant: as named, else the README of this checkout; InputError without one."""
+    if path is not None:
+        return Path(path)
+    place = ROOT / "README.md"
+    if not place.is_file():
+        reject("--readme", expected="a README beside the packages", found="none", todo="Name the file.")
+    return place
+
+
+def list_runs(out: str | None) -> Document:
+    """The named runs, what they take, and whether a result is kept and shipped."""
+    folder = _folder(out)
+    columns = (
+        Column("run", "run"),
+        Column("minutes", "minutes", ".4g"),
+        Column("kept", "result kept"),
+        Column("shipped", "shipped"),
+        Column("needs", "needs"),
+        Column("about", "what for"),
+    )
+    rows = tuple(
+        (
+            run.name,
+            run.minutes,
+            state_of(run, folder),
+            read_kept(run, SHIPPED) is not None,
+            ", ".join(run.needs),
+            run.about,
+        )
+        for run in choose_runs(())
+    )
+    total = sum(run.minutes for run in choose_runs(()))
+    notes = (f"all together about {total:.0f} minutes on two quiet cores",)
+    return Document("reproduce", here(), (Table("runs", "The named runs", columns, rows, notes),))
+
+
+def reproduce(
+    names: Sequence[str],
+    *,
+    fresh: bool,
+    out: str | None,
+    publish: Path | None,
+    progress: Progress,
+    shipped: Path = SHIPPED,
+) -> Document:
+    """Do the runs and set what they found beside the shipped results.
+
+    With `publish`, a page with blocks, what was found becomes what is shipped, and the page is written anew.
+    """
+    folder = _folder(out)
+    if publish is not None:
+        find_blocks(read_page(publish))  # a wrong mark is said now rather than after an hour
+    outcomes = run_named(names, progress, fresh, folder)
+    known = {one.run.name: read_kept(one.run, shipped) for one in outcomes}
+    compared = {
+        one.run.name: compare(before.report, one.report, one.run.varies)
+        for one in outcomes
+        if one.report is not None and (before := known[one.run.name]) is not None
+    }
+    parts: list[Part] = [_table(outcomes, compared), Note("folder", f"Results and logs are in {folder}.")]
+    for one in outcomes:
+        parts += _verdict(one, compared.get(one.run.name), publish is not None)
+    if publish is not None:
+        parts += _publish(outcomes, publish, shipped)
+    return Document("reproduce", here(), tuple(parts))
+
+
+def render(page: Path) -> Document:
+    """Write the blocks of a page from the shipped results; nothing is run."""
+    return Document("reproduce", here(), (_render(page, SHIPPED),))
+
+
+def check(page: Path) -> Document:
+    """Hold the blocks of a page to the shipped results; nothing is run, nothing written."""
+    text = read_page(page)
+    total = len(find_blocks(text))
+    if not total:
+        reject("--readme", expected="a page with blocks", found="none in it", todo="Name the README.")
+    wrong = wrong_blocks(text)
+    found = "all equal" if not wrong else f"{len(wrong)} differ"
+    checks = [
+        Check(
+            "blocks", f"{counted(total, 'block')} of {page.name} as the shipped results say", found, not wrong
+        )
+    ]
+    notes = [
+        Note("block", f"{one.block.where}: line {one.line} says {one.found!r}, the result {one.expected!r}.")
+        for one in wrong
+    ]
+    return Document("reproduce", here(), (*notes, *checks, *([Note("todo", _WRITE)] if wrong else [])))
+
+
+def _folder(out: str | None) -> Path:
+    if out == "":
+        reject("--out", expected="the path of a folder", found="''", todo="Name the folder.")
+    return default_folder() if out is None else Path(out).expanduser()
+
+
+def _table(outcomes: Sequence[Outcome], compared: dict[str, Compared]) -> Table:
+    columns = (
+        Column("run", "run"),
+        Column("state", "result"),
+        Column("seconds", "seconds", ",.0f"),
+        Column("compared", "compared", ",d"),
+        Column("wrong", "differ", ",d"),
+        Column("allowed", "vary", ",d"),
+    )
+    rows = []
+    for one in outcomes:
+        found = compared.get(one.run.name)
+        counts: tuple[int | None, ...] = (None, None, None)
+        if found is not None:
+            wrong = len(found.wrong)
+            counts = (found.compared, wrong, len(found.differences) - wrong)
+        rows.append((one.run.name, one.state, one.seconds, *counts))
+    total = sum(one.seconds for one in outcomes)
+    notes = (
+        "compared: cells and sentences with those of the shipped result, as they are shown; differ: those "
+        "that should be equal; vary: timings, and what rounding or another machine changes",
+        f"seconds of all runs, also of those that were kept: {total:,.0f}",
+    )
+    return Table("runs", "The runs", columns, tuple(rows), notes)
+
+
+def _verdict(one: Outcome, found: Compared | None, publishing: bool) -> Iterator[Part]:
+    """What there is to say of a run beside its line: how it failed, or what differs."""
+    name = one.run.name
+    if one.state == NOT_RUN:
+        yield Note("not_run", f"NOT RUN: {name}: {one.said}")
+    elif one.state == FAILED:
+        yield Check(name, "an end with code 0", one.said, False)
+    elif found is None:
+        yield Note("unshipped", f"{name}: nothing is shipped to compare with.")
+    else:
+        wrong = found.wrong
+        for difference in wrong[:_SHOWN]:
+            yield Note(
+                "difference", f"{name}: {difference.where}: {difference.expected} -> {difference.found}"
+            )
+        if len(wrong) > _SHOWN:
+            yield Note("difference", f"{name}: {len(wrong) - _SHOWN} more.")
+        if not publishing:
+            said = f"{len(wrong)} of {found.compared:,} differ" if wrong else f"{found.compared:,} equal"
+            yield Check(name, "the figures of the shipped result", said, not wrong)
+
+
+def _publish(outcomes: Sequence[Outcome], page: Path, shipped: Path) -> Iterator[Part]:
+    for one in outcomes:
+        if one.report is not None:
+            write_kept(one.run, shipped, Kept(stamp_of(one.run), one.seconds, one.report), "--publish")
+    count = sum(one.report is not None for one in outcomes)
+    yield Note("published", f"{counted(count, 'result')} became what is shipped.")
+    try:
+        yield _render(page, shipped)
+    except InputError as error:
+        yield Check("readme", f"every block of {page.name} written", str(error), False)
+
+
+def _render(page: Path, shipped: Path) -> Note:
+    before = read_page(page)
+    after = render_page(before, lambda name: load_result(name, shipped))
+    changed = len(wrong_blocks(before, lambda name: load_result(name, shipped)))
+    if after != before:
+        write_page(page, after)
+    return Note("rendered", f"{page.name}: {counted(changed, 'block')} changed.")

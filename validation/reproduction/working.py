@@ -1,0 +1,136 @@
+"""Runs that are done if they have to be, one after the other, each result kept as soon as it is there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from oracle._checks import reject
+from validation.progress import Interrupted, Progress, silent
+from validation.report.live import announce
+from validation.reproduction.kept import Kept, read_kept, write_kept
+from validation.reproduction.lock import alone
+from validation.reproduction.process import run_process
+from validation.reproduction.runs import Run, choose_runs
+from validation.reproduction.stamp import stamp_of
+from validation.wording import counted
+
+__all__ = ["FAILED", "KEPT", "NEW", "NOT_RUN", "Outcome", "default_folder", "run_named", "state_of"]
+
+NEW, KEPT, NOT_RUN, FAILED = "new", "kept", "not run", "failed"
+_MISSING = 3  # the exit code of a command that could not run something
+
+
+class Outcome(NamedTuple):
+    """What became of a run: `report` is its result, as --json writes it, unless there is none."""
+
+    run: Run
+    state: str  # NEW, KEPT, NOT_RUN or FAILED
+    seconds: float
+    report: Mapping[str, Any] | None
+    said: str = ""  # where there is no result: how it ended
+
+
+def default_folder() -> Path:
+    """The place of results in the user's cache; raises Unavailable where there is no cache."""
+    from oracle.loading._cache import models_folder
+
+    return models_folder().parent / "reproduction"
+
+
+def run_named(
+    names: Sequence[str] = (),
+    progress: Progress = silent,
+    fresh: bool = False,
+    folder: Path | None = None,
+) -> tuple[Outcome, ...]:
+    """Do the runs of these names (all without one), in the order of the list, and keep what they found.
+
+    A result that the same code, libraries and command have left in `folder` (by default in the user's cache)
+    is taken from there, unless `fresh`. A run that fails is told in its Outcome, and the others go on.
+    Raises InputError for an unknown name and for a folder that cannot be written to; Interrupted from the
+    keyboard, which keeps what is done.
+    """
+    runs = choose_runs(names)
+    place = default_folder() if folder is None else folder
+    _make(place)
+    outcomes: list[Outcome] = []
+    try:
+        for number, run in enumerate(runs):
+            outcomes.append(_do(run, place, fresh, progress, number, len(runs)))
+    except KeyboardInterrupt:
+        done = counted(len(outcomes), "run")
+        raise Interrupted(
+            f"interrupted; the results of {done} of {len(runs)} are kept: the same command goes on there."
+        ) from None
+    return tuple(outcomes)
+
+
+def state_of(run: Run, folder: Path) -> str:
+    """Whether a result of `run` is kept there, or one of other code, libraries or command, in words."""
+    found = read_kept(run, folder)
+    if found is None:
+        return "none"
+    here = stamp_of(run)
+    other = [name for name in here if found.stamp.get(name) != here[name]]
+    return f"out of date ({', '.join(other)})" if other else KEPT
+
+
+def _do(run: Run, folder: Path, fresh: bool, progress: Progress, number: int, total: int) -> Outcome:
+    progress(run.name, number, total)
+    with alone(folder, lambda: progress(f"{run.name}: another process is at work here", number, total)):
+        stamp = stamp_of(run)
+        found = None if fresh else read_kept(run, folder)
+        if found is not None and found.stamp == stamp:
+            return Outcome(run, KEPT, found.seconds, found.report)
+        keep = _keep(run, stamp, folder, fresh)
+        usual = f"usually {counted(max(1, round(run.minutes)), 'minute')}"
+        ended = run_process(run, folder, keep, lambda _: progress(f"{run.name}, {usual}", number, total))
+        if ended.report is None:
+            state = NOT_RUN if ended.code == _MISSING else FAILED
+            how = f"code {ended.code}" if ended.code else "no report"
+            said = f"{how}, after {ended.last or 'no output'}"
+            announce(f"{run.name} {state}: {said}.")
+            return Outcome(run, state, ended.seconds, None, said)
+        report = _without(ended.report, run.leave_out)
+        write_kept(run, folder, Kept(stamp, ended.seconds, report))
+        shutil.rmtree(keep, ignore_errors=True)
+        announce(f"{run.name} done in {ended.seconds:.0f} s.")
+        return Outcome(run, NEW, ended.seconds, report)
+
+
+def _keep(run: Run, stamp: Mapping[str, Any], folder: Path, fresh: bool) -> Path:
+    """A folder for what a run keeps for itself while it is not done; those of other stamps are removed."""
+    digest = hashlib.sha256(json.dumps(stamp, sort_keys=True).encode()).hexdigest()[:12]
+    place = folder / "unfinished" / f"{run.name}-{digest}"
+    for other in place.parent.glob(f"{run.name}-{'?' * len(digest)}"):
+        if fresh or other != place:
+            shutil.rmtree(other, ignore_errors=True)
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _without(report: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """The report without the tables of these keys."""
+    left_out = set(keys)
+    return {**report, "parts": [part for part in report["parts"] if part["key"] not in left_out]}
+
+
+def _make(folder: Path) -> None:
+    """See to it that there is a folder that can be written to, before any work."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".lock").open("ab"):
+            pass
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        reject(
+            "--out",
+            expected="a folder that can be written to",
+            found=f"{str(folder)!r} ({said})",
+            todo="Name another folder.",
+        )
