@@ -8,7 +8,7 @@ from wording import refused
 
 from oracle import InputError
 from validation.ledger import judging
-from validation.ledger.finding import NOT_TESTABLE, Finding, verdict
+from validation.ledger.finding import HOLDS, NOT_TESTABLE, Finding, verdict
 from validation.ledger.judging import judge_claim, judge_claims
 from validation.ledger.result import Results
 
@@ -55,7 +55,22 @@ def test_not_testable_takes_words_on_what_it_would_take(monkeypatch):
     with refused("claim arithmetic", "what it would take"):
         judge_claim(ARITHMETIC, Results((), {}.__getitem__))
     able = replace(ARITHMETIC, needs="another model")
-    assert judge_claim(able, Results((), {}.__getitem__)).verdict == NOT_TESTABLE
+    assert judge_claim(able, Results(("validate",), lambda name: made_up())).verdict == NOT_TESTABLE
+
+
+def test_lengths_stand_beside_a_finding(monkeypatch):
+    """T of one run, of several that share it, and of each where they differ; none of a run without texts."""
+    always(monkeypatch, HOLDS)
+    lengths = {"one": [18, 11, 12], "two": [11, 18], "three": [512, 512], "none": []}
+    results = Results(tuple(lengths), lambda name: made_up(T=lengths[name]))
+    for runs, words in (
+        (("one",), "T 11-18"),
+        (("one", "two", "none"), "T 11-18"),
+        (("one", "three"), "one T 11-18, three T 512"),
+        (("none",), ""),
+        ((), ""),
+    ):
+        assert judge_claim(replace(ARITHMETIC, runs=runs), results).lengths == words
 
 
 def test_verdicts_in_their_order():

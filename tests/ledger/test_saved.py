@@ -8,7 +8,7 @@ from wording import refused
 from validation.ledger.finding import FAILS, HOLDS, Finding
 from validation.ledger.saved import read_findings, write_findings
 
-FINDINGS = {"one": Finding("‖v‖ 5%", HOLDS), "two": Finding("nothing", FAILS, "3%")}
+FINDINGS = {"one": Finding("‖v‖ 5%", HOLDS), "two": Finding("nothing", FAILS, "3%", "T 5")}
 
 
 def test_what_is_written_is_read_back_in_its_order(tmp_path):
@@ -51,4 +51,5 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path):
 def test_it_is_plain_json(tmp_path):
     path = tmp_path / "found.json"
     write_findings(FINDINGS, path)
-    assert json.loads(path.read_text())["two"] == {"found": "nothing", "verdict": FAILS, "floor": "3%"}
+    written = {"found": "nothing", "verdict": FAILS, "floor": "3%", "lengths": "T 5"}
+    assert json.loads(path.read_text())["two"] == written

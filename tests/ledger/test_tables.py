@@ -4,7 +4,7 @@ import pytest
 from ledger_results import CLAIMS
 
 from validation.ledger.finding import FAILS, HOLDS, NOT_TESTABLE, Finding
-from validation.ledger.tables import agreement, commands_of, detail, ledger_table, summary, summary_table
+from validation.ledger.tables import agreement, commands_of, detail, ledger_table, summary, summary_tables
 
 CHOSEN = [CLAIMS["above-half"], CLAIMS["code"], CLAIMS["median"]]
 FINDINGS = {
@@ -16,15 +16,15 @@ COMMANDS = {"validate": "sinkscope validate"}
 
 
 def test_the_summary_counts_claims_figures_and_verdicts():
-    assert summary(CHOSEN, FINDINGS).text == (
-        "3 claims with 4 published figures: 1 holds, 0 holds in direction, 1 fails, 1 not testable here."
+    assert summary(CHOSEN, FINDINGS).text.startswith(
+        "3 claims with 4 published figures: 1 holds, 0 holds in direction, 1 fails, 1 not testable here. "
     )
-    rows = summary_table(CHOSEN, FINDINGS).records()
-    assert [(row["id"], row["part"], row["verdict"]) for row in rows] == [
-        ("above-half", "A", HOLDS),
-        ("code", "B", NOT_TESTABLE),
-        ("median", "A", FAILS),
+    tables = summary_tables(CHOSEN, FINDINGS)
+    assert [(table.key, [(row["id"], row["verdict"]) for row in table.records()]) for table in tables] == [
+        ("claims_A", [("above-half", HOLDS), ("median", FAILS)]),
+        ("claims_B", [("code", NOT_TESTABLE)]),
     ]
+    assert [table.key for table in summary_tables(CHOSEN[1:2], FINDINGS)] == ["claims_B"]
 
 
 def test_details_hold_every_entry_and_what_it_would_take_only_where_it_would():
@@ -80,3 +80,9 @@ def test_a_row_too_many_and_a_row_too_few_are_found():
     del ledger["code"]
     found = agreement(CHOSEN, ledger, FINDINGS, made_now=False).found
     assert found == "2 differ: code: not in the ledger; old: no such claim"
+
+
+def test_many_that_differ_are_counted():
+    claims = list(CLAIMS.values())[:12]
+    now = {claim.id: Finding("x", HOLDS) for claim in claims}
+    assert agreement(claims, {}, now, made_now=False).found.endswith("; 4 more")

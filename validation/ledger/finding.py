@@ -18,6 +18,7 @@ class Finding(NamedTuple):
     found: str
     verdict: str
     floor: str = NO_FLOOR
+    lengths: str = ""  # T of the runs that were judged, where they have one
 
 
 def verdict(holds: bool, in_direction: bool = False) -> str:

@@ -9,10 +9,13 @@ from validation.ledger.finding import VERDICTS, Finding
 from validation.report.document import Check, Column, Note, Table
 from validation.wording import counted
 
-__all__ = ["agreement", "commands_of", "detail", "ledger_table", "summary", "summary_table"]
+__all__ = ["agreement", "commands_of", "detail", "ledger_table", "summary", "summary_tables"]
 
 Findings = Mapping[str, Finding]
 Commands = Mapping[str, str]  # how each run is called, by its name
+
+_PARTS = {"A": "attention weighed by norms", "B": "attention rows as compositions"}
+_NAMED = 8  # claims that differ, by name
 
 
 def commands_of(claim: Claim, commands: Commands) -> tuple[str, ...]:
@@ -25,25 +28,24 @@ def summary(claims: Sequence[Claim], findings: Findings) -> Note:
     words = [findings[claim.id].verdict for claim in claims]
     counts = ", ".join(f"{words.count(one)} {one}" for one in VERDICTS)
     figures = sum(len(claim.figures) for claim in claims)
-    said = f"{counted(len(claims), 'claim')} with {counted(figures, 'published figure')}: {counts}."
+    said = (
+        f"{counted(len(claims), 'claim')} with {counted(figures, 'published figure')}: {counts}. "
+        "--detail CLAIM shows a rule, its command, what was found and the floor beside it."
+    )
     return Note("summary", said)
 
 
-def summary_table(claims: Sequence[Claim], findings: Findings) -> Table:
-    """One line for each claim."""
-    columns = (
-        Column("id", "claim"),
-        Column("part", "part"),
-        Column("says", "what is said"),
-        Column("here", "here"),
-        Column("verdict", "verdict"),
-    )
-    rows = tuple(
-        (claim.id, claim.source.part, claim.says, ", ".join(claim.here), findings[claim.id].verdict)
-        for claim in claims
-    )
-    notes = ("--detail CLAIM shows its rule, its command, what was found and the floor beside it",)
-    return Table("claims", "Published claims, and what becomes of them here", columns, rows, notes)
+def summary_tables(claims: Sequence[Claim], findings: Findings) -> tuple[Table, ...]:
+    """One line for each claim, a table for each part of the ledger."""
+    columns = (Column("id", "claim"), Column("says", "what is said"), Column("verdict", "here"))
+    tables = []
+    for part, what in _PARTS.items():
+        rows = tuple(
+            (one.id, one.says, findings[one.id].verdict) for one in claims if one.source.part == part
+        )
+        if rows:
+            tables.append(Table(f"claims_{part}", f"{part}: {what}", columns, rows))
+    return tuple(tables)
 
 
 def ledger_table(claims: Sequence[Claim], findings: Findings, commands: Commands) -> Table:
@@ -77,6 +79,7 @@ def detail(claim: Claim, finding: Finding, commands: Commands) -> Table:
         "command": "; ".join(commands_of(claim, commands)),
         "models here": ", ".join(claim.here),
         "found": finding.found,
+        "T": finding.lengths,
         "floor": finding.floor,
         "verdict": finding.verdict,
         "it would take": claim.needs if finding.verdict == VERDICTS[-1] else "",
@@ -101,12 +104,14 @@ def agreement(claims: Sequence[Claim], ledger: Findings, now: Findings, *, made_
         elif before != after and not made_now:
             changed.append(f"{claim.id}: other words on what was found, or on its floor")
     changed += [f"{name}: no such claim" for name in ledger if name not in now]
+    named = "; ".join(changed[:_NAMED])
+    more = f"; {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
     what = "the verdict" if made_now else "what was found, the floor and the verdict"
     whose = "made now" if made_now else "shipped"
     return Check(
         "claims_agree",
         f"{what} of each claim in the ledger is as the results {whose} say",
-        f"{len(changed)} differ: {'; '.join(changed)}" if changed else f"all {len(claims)} agree",
+        f"{len(changed)} differ: {named}{more}" if changed else f"all {len(claims)} agree",
         not changed,
     )
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 _PACKAGES = ("oracle", "fastpath", "validation")
 _KINDS = (".py", ".json", ".toml", ".txt")
 # what is made from results, and so changes none
-_LATER = ("validation/reproduction/", "validation/results/", "validation/ledger/")
+_LATER = ("validation/reproduction/", "validation/results/", "validation/ledger/", "validation/claims")
 _LIBRARIES = (
     "gguf",
     "numba",

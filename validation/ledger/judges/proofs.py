@@ -84,7 +84,7 @@ def zero_norm(claim: Claim, results: Results) -> Finding:
     zero, true = (run.row("controls", weighting=name) for name in ("norm of [CLS] 0", "value norm"))
     said = (
         f"the median goes from {percent(true['median'])} to {percent(zero['median'])} over {zero['rows']:,} "
-        "rows, exactly that of the other sinks"
+        "rows, to rounding that of the other sinks alone"
     )
     held = run.held("control_first_sink_zero")
     return Finding(said, verdict(held and zero["median"] != true["median"]))
