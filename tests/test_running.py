@@ -230,3 +230,19 @@ def test_a_terminal_that_lacks_a_character_is_no_error():
         check=True,
     )
     assert "\\u2016v\\u2016" in run_.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "handed_on"), [({}, ["None", "None"]), ({"OMP_WAIT_POLICY": "ACTIVE"}, ["ACTIVE", "None"])]
+)
+def test_what_a_process_sets_for_itself_alone_is_not_handed_on(given, handed_on):
+    names = ("OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS")
+    code = (
+        "import os; from validation import running as r; r.calm_threads(); r.one_blas_thread(); "
+        f"print(*map(os.environ.get, {names}), *map(r.own_environment().get, {names}))"
+    )
+    bare = {name: value for name, value in os.environ.items() if "THREADS" not in name and "OMP" not in name}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**bare, **given}, cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stdout.split() == [given.get("OMP_WAIT_POLICY", "PASSIVE"), "1", *handed_on]

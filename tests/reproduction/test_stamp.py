@@ -18,7 +18,6 @@ def tree(folder, changed="", text="changed"):
 
 
 def digest(tmp_path, *change):
-    """Of a tree of its own, as digests are kept by place."""
     folder = tmp_path / str(len(list(tmp_path.iterdir())))
     folder.mkdir()
     return code_digest(tree(folder, *change))

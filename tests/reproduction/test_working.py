@@ -61,6 +61,15 @@ def test_what_other_code_libraries_or_commands_made_is_made_again(program, tmp_p
     assert len(program.calls) == 2
 
 
+def test_what_was_made_while_the_code_changed_is_not_kept(program, tmp_path, monkeypatch):
+    program.offer(one=["say", "first"])
+    digests = iter("ab")
+    monkeypatch.setattr(stamp, "code_digest", lambda: next(digests))
+    (outcome,) = run_named(folder=tmp_path)
+    assert (outcome.state, outcome.said) == (FAILED, "the code or a library was changed while it ran")
+    assert not (tmp_path / "one.json").exists()
+
+
 def test_a_result_that_was_cut_short_is_made_again(program, tmp_path):
     program.offer(one=["say", "first"])
     (outcome,) = run_named(folder=tmp_path)
@@ -71,11 +80,13 @@ def test_a_result_that_was_cut_short_is_made_again(program, tmp_path):
 
 
 def test_a_run_that_fails_is_told_and_the_others_go_on(program, tmp_path, capsys):
-    program.offer(one=["fail", "1"], two=["fail", "3"], three=["say", "x"])
+    extras = Run("two", ("fail", "3"), "a run", 1, needs=("gguf", "hub"))
+    program.offer_runs(Run("one", ("fail", "1"), "a run", 1), extras, Run("three", ("say", "x"), "a run", 1))
     first, second, third = run_named(folder=tmp_path)
     assert (first.state, second.state, third.state) == (FAILED, NOT_RUN, NEW)
     assert first.said == "code 1, after a line of fail / a last line"
     assert first.report is None
+    assert second.said.endswith('It needs: pip install "sinkscope[gguf,hub]".')
     assert "sinkscope: one failed: code 1, after" in capsys.readouterr().err
     assert not (tmp_path / "one.json").exists()
     run_named(folder=tmp_path)

@@ -41,7 +41,6 @@ def list_runs(out: str | None) -> Document:
         Column("minutes", "minutes", ".4g"),
         Column("kept", "result kept"),
         Column("shipped", "shipped"),
-        Column("needs", "needs"),
         Column("about", "what for"),
     )
     rows = tuple(
@@ -50,7 +49,6 @@ def list_runs(out: str | None) -> Document:
             run.minutes,
             state_of(run, folder),
             read_kept(run, SHIPPED) is not None,
-            ", ".join(run.needs),
             run.about,
         )
         for run in choose_runs(())

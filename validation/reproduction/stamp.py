@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Mapping
-from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,6 @@ _LIBRARIES = (
 )
 
 
-@cache
 def code_digest(root: Path = ROOT) -> str:
     """SHA-256 over the code and the data of the packages, without what is only made from results."""
     found = hashlib.sha256()

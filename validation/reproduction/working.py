@@ -94,8 +94,14 @@ def _do(run: Run, folder: Path, fresh: bool, progress: Progress, number: int, to
             state = NOT_RUN if ended.code == _MISSING else FAILED
             how = f"code {ended.code}" if ended.code else "no report"
             said = f"{how}, after {ended.last or 'no output'}"
-            announce(f"{run.name} {state}: {said}.")
+            if state == NOT_RUN and run.needs:
+                said += f' It needs: pip install "sinkscope[{",".join(run.needs)}]".'
+            announce(f"{run.name} {state}: {said}")
             return Outcome(run, state, ended.seconds, None, said)
+        if stamp_of(run) != stamp:
+            said = "the code or a library was changed while it ran"
+            announce(f"{run.name} {FAILED}: {said}")
+            return Outcome(run, FAILED, ended.seconds, None, said)
         report = _without(ended.report, run.leave_out)
         write_kept(run, folder, Kept(stamp, ended.seconds, report))
         shutil.rmtree(keep, ignore_errors=True)
