@@ -1,55 +1,44 @@
-"""The computed part of the ledger as a file: written whole, read back, and never anything else."""
+"""The computed part of the ledger as a shipped result: read back as written, and never anything else."""
 
 import json
 
-import pytest
+from ledger_results import CLAIMS
 from wording import refused
 
 from validation.ledger.finding import FAILS, HOLDS, Finding
 from validation.ledger.saved import read_findings, write_findings
+from validation.ledger.tables import ledger_table
+from validation.report.document import Document
+from validation.reproduction import load_result
 
-FINDINGS = {"one": Finding("‖v‖ 5%", HOLDS), "two": Finding("nothing", FAILS, "3%", "T 5")}
+CHOSEN = [CLAIMS["code"], CLAIMS["median"]]
+FINDINGS = {"code": Finding("‖v‖ 5%", HOLDS), "median": Finding("nothing", FAILS, "3%", "T 5")}
+
+
+def write(folder, findings=FINDINGS):
+    table = ledger_table(CHOSEN, findings, {"validate": "sinkscope validate"})
+    write_findings(Document("claims", {"claims": 2}, (table,)), folder)
 
 
 def test_what_is_written_is_read_back_in_its_order(tmp_path):
-    path = tmp_path / "found.json"
-    write_findings(FINDINGS, path)
-    assert list(read_findings(path).items()) == list(FINDINGS.items())
-    before = path.read_bytes()
-    write_findings(read_findings(path), path)
-    assert path.read_bytes() == before
-    assert "‖v‖" in path.read_text(encoding="utf-8")
+    write(tmp_path)
+    assert list(read_findings(tmp_path).items()) == list(FINDINGS.items())
+    assert load_result("claims", tmp_path)["provenance"] == {"claims": 2}
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("{", "Expecting property name"),
-        ('{"one": {"found": "x"}}', "verdict"),
-        ('{"one": {"found": "x", "verdict": "holds", "floor": "", "more": 1}}', "more"),
-        ('{"one": {"found": "x", "verdict": "confirmed", "floor": "none"}}', "'confirmed' of claim one"),
-        ('["one"]', "items"),
-    ],
-)
-def test_another_file_is_refused(tmp_path, text, said):
-    path = tmp_path / "found.json"
-    path.write_text(text)
-    with refused("found.json", said, "Write it again."):
-        read_findings(path)
+def test_a_ledger_that_was_edited_by_hand_is_none(tmp_path):
+    write(tmp_path)
+    path = tmp_path / "claims.json"
+    path.write_text(path.read_text().replace('"verdict":"fails"', '"verdict":"holds"'))
+    assert json.loads(path.read_text())["run"] == "claims"
+    assert read_findings(tmp_path) == {}
 
 
-def test_a_missing_file_is_refused(tmp_path):
-    with refused("none.json", "No such file"):
-        read_findings(tmp_path / "none.json")
+def test_without_a_file_there_are_no_findings(tmp_path):
+    assert read_findings(tmp_path) == {}
 
 
-def test_a_place_that_cannot_be_written_is_refused(tmp_path):
-    with refused("--write", "no such directory"):
-        write_findings(FINDINGS, tmp_path / "none" / "found.json")
-
-
-def test_it_is_plain_json(tmp_path):
-    path = tmp_path / "found.json"
-    write_findings(FINDINGS, path)
-    written = {"found": "nothing", "verdict": FAILS, "floor": "3%", "lengths": "T 5"}
-    assert json.loads(path.read_text())["two"] == written
+def test_another_verdict_is_refused(tmp_path):
+    write(tmp_path, {**FINDINGS, "median": Finding("nothing", "confirmed")})
+    with refused("the ledger", "'confirmed' of claim median", "sinkscope claims --write"):
+        read_findings(tmp_path)

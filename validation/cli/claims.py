@@ -54,7 +54,7 @@ def claims(
     ] = False,
     write: Annotated[
         bool,
-        typer.Option("--write", help="For maintainers: put what was found into claims_found.json."),
+        typer.Option("--write", help="For maintainers: what was found becomes the ledger."),
     ] = False,
     json: Json = None,
 ) -> int:

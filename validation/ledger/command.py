@@ -87,10 +87,7 @@ def show_claims(chosen: Chosen, *, run: bool, fresh: bool, write: bool, progress
     parts: list[Part] = [
         Note("not_run", f"NOT RUN: {name}: {said}" + _left_out(name, lost)) for name, said in missing.items()
     ]
-    if write and not lost:
-        write_findings(now)
-        parts.append(Note("written", "What was found stands in the ledger."))
-    ledger = read_findings()
+    ledger = now if write and not lost else read_findings()
     if not chosen.all or lost:
         ledger = {claim.id: ledger[claim.id] for claim in wanted if claim.id in ledger}
     parts += [*summary_tables(wanted, now), summary(wanted, now)]
@@ -98,7 +95,10 @@ def show_claims(chosen: Chosen, *, run: bool, fresh: bool, write: bool, progress
         parts += [detail(claim, now[claim.id], commands) for claim in wanted]
     parts += [ledger_table(wanted, now, commands), agreement(wanted, ledger, now, made_now=run)]
     about = {"claims": len(wanted), "runs": list(runs_of(wanted)), "made_now": run, **here()}
-    return Document("claims", about, tuple(parts))
+    document = Document("claims", about, tuple(parts))
+    if write and not lost:
+        write_findings(document)
+    return document
 
 
 def _run(

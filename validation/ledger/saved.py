@@ -1,47 +1,50 @@
-"""The computed part of the ledger, as a file of its own beside the written part: nobody edits it by hand."""
+"""The computed part of the ledger: the shipped result of the run `claims`, which nobody edits by hand."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from oracle._checks import reject
 from validation.ledger.finding import VERDICTS, Finding
-from validation.report.files import write_whole
+from validation.ledger.result import Result
+from validation.report.as_json import as_data
+from validation.report.document import Document
+from validation.reproduction import choose_runs
+from validation.reproduction.kept import SHIPPED, Kept, read_kept, write_kept
+from validation.reproduction.stamp import stamp_of
 
-__all__ = ["FILE", "read_findings", "write_findings"]
+__all__ = ["TABLE", "read_findings", "write_findings"]
 
-FILE = Path(__file__).parents[1] / "claims_found.json"
+TABLE = "ledger"
+"""The key of the table that holds every finding."""
+
+_NAME = "claims"
 
 
-def read_findings(path: Path = FILE) -> Mapping[str, Finding]:
-    """Findings by the id of their claim; InputError for a file that is missing or no such file."""
-    try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
-        found = {name: Finding(**entry) for name, entry in data.items()}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        reject(
-            path.name,
-            expected="what sinkscope claims --write wrote",
-            found=getattr(error, "strerror", None) or str(error),
-            todo="Write it again.",
-        )
-    wrong = {name: finding.verdict for name, finding in found.items() if finding.verdict not in VERDICTS}
-    if wrong:
-        name, said = next(iter(wrong.items()))
-        reject(
-            path.name,
-            expected=f"verdicts from {', '.join(VERDICTS)}",
-            found=f"{said!r} of claim {name}",
-            todo="Write it again.",
-        )
+def read_findings(folder: Path = SHIPPED) -> Mapping[str, Finding]:
+    """Findings by the id of their claim; none where nothing is shipped or a file is not what was written.
+
+    Raises InputError for a verdict that there is not.
+    """
+    (run,) = choose_runs([_NAME])
+    kept = read_kept(run, folder)
+    if kept is None:
+        return {}
+    rows = Result(_NAME, kept.report).rows(TABLE)
+    found = {row["id"]: Finding(**{name: row[name] for name in Finding._fields}) for row in rows}
+    for name, finding in found.items():
+        if finding.verdict not in VERDICTS:
+            reject(
+                "the ledger",
+                expected=f"verdicts from {', '.join(VERDICTS)}",
+                found=f"{finding.verdict!r} of claim {name}",
+                todo="Write it again: sinkscope claims --write.",
+            )
     return found
 
 
-def write_findings(findings: Mapping[str, Finding], path: Path = FILE) -> None:
-    """Write findings in the order of their claims, whole or not at all."""
-    data = {name: finding._asdict() for name, finding in findings.items()}
-    text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-    write_whole(str(path), text.encode(), option="--write")
+def write_findings(document: Document, folder: Path = SHIPPED) -> None:
+    """Make `document`, with its table of findings, the shipped result of the run."""
+    (run,) = choose_runs([_NAME])
+    write_kept(run, folder, Kept(stamp_of(run), 0.0, as_data(document)), "--write")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from validation.claims import Claim, Figure
 from validation.ledger.finding import VERDICTS, Finding
+from validation.ledger.saved import TABLE
 from validation.report.document import Check, Column, Note, Table
 from validation.wording import counted
 
@@ -65,7 +66,7 @@ def ledger_table(claims: Sequence[Claim], findings: Findings, commands: Commands
         )
         for claim in claims
     )
-    return Table("ledger", "The whole ledger", columns, rows, shown=False)
+    return Table(TABLE, "The whole ledger", columns, rows, shown=False)
 
 
 def detail(claim: Claim, finding: Finding, commands: Commands) -> Table:
