@@ -61,6 +61,7 @@ def test_what_is_published_is_shipped_and_the_page_says_it(program, work):
     program.offer(one=["say", "first"], two=["say", "second"])
     document = work("one", publish=True)
     assert "1 result became what is shipped. README.md: 1 block changed." in said(document)
+    assert exit_code(document) == 0
     assert load_result("one", work.shipped)["parts"][0]["text"] == "first"
     assert "```\nfirst\n```" in work.page.read_text()
     document = work("one")
@@ -85,7 +86,7 @@ def test_runs_that_fail_are_named_and_the_rest_is_published(program, work):
     program.offer(one=["fail", "70"], two=["say", "x"], three=["fail", "3"])
     document = work("one", "two", publish=True)
     assert "FAILED one: expected an end with code 0; found code 70, after a line of fail" in said(document)
-    assert "FAILED readme: expected every block of README.md written; found the result of one" in said(
+    assert "FAILED readme: expected a shipped result for every block of README.md; found none of one" in said(
         document
     )
     assert exit_code(document) == 1
@@ -94,10 +95,36 @@ def test_runs_that_fail_are_named_and_the_rest_is_published(program, work):
     assert exit_code(work("two", "three")) == 3
 
 
-def test_a_wrong_mark_is_said_before_any_run(program, work):
+def test_blocks_without_a_result_stay_as_they_are_and_the_others_are_written(program, work):
+    program.offer(one=["say", "first"], two=["say", "second"])
+    old = "<!-- reproduce:begin two said -->\nold\n<!-- reproduce:end -->\n"
+    work.page.write_text(PAGE + old)
+    assert exit_code(work("one", publish=True)) == 1
+    assert "first" in work.page.read_text()
+    assert work.page.read_text().endswith(old)
+
+
+def test_a_key_that_a_result_lacks_is_named_and_what_was_found_is_shipped(program, work):
     program.offer(one=["say", "first"])
-    work.page.write_text("<!-- reproduce:begin one -->\n")
-    with pytest.raises(InputError, match="the page: expected <!-- reproduce:begin"):
+    work.page.write_text(PAGE.replace("one said", "one unsaid"))
+    document = work(publish=True)
+    assert "the block in line 2 (one): expected a key of one (said, large); found unsaid" in said(document)
+    assert exit_code(document) == 1
+    assert load_result("one", work.shipped)
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("<!-- reproduce:begin one -->\n", "the page: expected <!-- reproduce:begin"),
+        (PAGE.replace("one", "two"), "NAME: expected some of one; found 'two'"),
+        ("# Title\n", "--readme: expected a page with blocks; found none"),
+    ],
+)
+def test_a_wrong_mark_is_said_before_any_run(program, work, page, words):
+    program.offer(one=["say", "first"])
+    work.page.write_text(page)
+    with pytest.raises(InputError, match=words):
         work(publish=True)
     assert program.calls == []
 

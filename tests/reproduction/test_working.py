@@ -12,6 +12,7 @@ from oracle import InputError
 from validation.progress import Interrupted, silent
 from validation.reproduction import stamp, working
 from validation.reproduction.kept import load_result
+from validation.reproduction.lock import alone
 from validation.reproduction.runs import Run
 from validation.reproduction.working import FAILED, KEPT, NEW, NOT_RUN, run_named, state_of
 
@@ -87,7 +88,7 @@ def test_a_run_that_fails_is_told_and_the_others_go_on(program, tmp_path, capsys
     assert first.said == "code 1, after a line of fail / a last line"
     assert first.report is None
     assert second.said.endswith('It needs: pip install "sinkscope[gguf,hub]".')
-    assert "sinkscope: one failed: code 1, after" in capsys.readouterr().err
+    assert "sinkscope: one failed, 0 s: code 1, after" in capsys.readouterr().err
     assert not (tmp_path / "one.json").exists()
     run_named(folder=tmp_path)
     assert program.calls == ["fail 1", "fail 3", "say x", "fail 1", "fail 3"]
@@ -140,7 +141,7 @@ def test_what_a_run_has_kept_for_itself_is_not_used_by_other_code(program, tmp_p
         run_named(progress=tell, fresh=True, folder=tmp_path)
 
 
-def test_two_processes_do_a_run_once(program, tmp_path):
+def test_two_processes_do_a_run_once(program, tmp_path, capsys):
     program.offer(one=["slow", "first"])
     found = []
     threads = [threading.Thread(target=lambda: found.extend(run_named(folder=tmp_path))) for _ in range(2)]
@@ -151,6 +152,14 @@ def test_two_processes_do_a_run_once(program, tmp_path):
     assert sorted(one.state for one in found) == [KEPT, NEW]
     assert found[0].report == found[1].report
     assert program.calls == ["slow first"]
+    assert "sinkscope: one waits for another process that is at work in" in capsys.readouterr().err
+
+
+def test_what_is_kept_is_taken_while_another_process_is_at_work(program, tmp_path):
+    program.offer(one=["say", "first"])
+    run_named(folder=tmp_path)
+    with alone(tmp_path, lambda: None):
+        assert states(run_named(folder=tmp_path)) == {"one": KEPT}
 
 
 def test_a_process_has_the_users_own_settings(program, tmp_path, monkeypatch):

@@ -73,7 +73,7 @@ def reproduce(
     """
     folder = _folder(out)
     if publish is not None:
-        find_blocks(read_page(publish))  # a wrong mark is said now rather than after an hour
+        _names(read_page(publish))  # a wrong mark is said now rather than after an hour
     outcomes = run_named(names, progress, fresh, folder)
     known = {one.run.name: read_kept(one.run, shipped) for one in outcomes}
     compared = {
@@ -91,15 +91,13 @@ def reproduce(
 
 def render(page: Path) -> Document:
     """Write the blocks of a page from the shipped results; nothing is run."""
-    return Document("reproduce", here(), (_render(page, SHIPPED),))
+    return Document("reproduce", here(), tuple(_render(page, SHIPPED)))
 
 
 def check(page: Path) -> Document:
     """Hold the blocks of a page to the shipped results; nothing is run, nothing written."""
     text = read_page(page)
-    total = len(find_blocks(text))
-    if not total:
-        reject("--readme", expected="a page with blocks", found="none in it", todo="Name the README.")
+    total = len(_names(text))
     wrong = wrong_blocks(text)
     found = "all equal" if not wrong else f"{len(wrong)} differ"
     checks = [
@@ -175,15 +173,29 @@ def _publish(outcomes: Sequence[Outcome], page: Path, shipped: Path) -> Iterator
     count = sum(one.report is not None for one in outcomes)
     yield Note("published", f"{counted(count, 'result')} became what is shipped.")
     try:
-        yield _render(page, shipped)
+        yield from _render(page, shipped)
     except InputError as error:
-        yield Check("readme", f"every block of {page.name} written", str(error), False)
+        yield Check("readme", f"marks in {page.name} that the results have an answer to", str(error), False)
 
 
-def _render(page: Path, shipped: Path) -> Note:
+def _render(page: Path, shipped: Path) -> Iterator[Part]:
+    """Write the blocks whose results are there; that another one stays as it is fails a check."""
     before = read_page(page)
-    after = render_page(before, lambda name: load_result(name, shipped))
-    changed = len(wrong_blocks(before, lambda name: load_result(name, shipped)))
+    absent = [run.name for run in choose_runs(_names(before)) if read_kept(run, shipped) is None]
+    after = render_page(before, lambda name: load_result(name, shipped), absent)
+    pairs = zip(find_blocks(before), find_blocks(after), strict=True)
+    changed = sum(old.text != new.text for old, new in pairs)
     if after != before:
         write_page(page, after)
-    return Note("rendered", f"{page.name}: {counted(changed, 'block')} changed.")
+    yield Note("rendered", f"{page.name}: {counted(changed, 'block')} changed.")
+    found = f"none of {', '.join(absent)}" if absent else "all"
+    yield Check("readme", f"a shipped result for every block of {page.name}", found, not absent)
+
+
+def _names(page: str) -> list[str]:
+    """The run of every block of a page; InputError where there is none, or one of an unknown name."""
+    names = [block.recipe.run for block in find_blocks(page)]
+    if not names:
+        reject("--readme", expected="a page with blocks", found="none in it", todo="Name the README.")
+    choose_runs(names)
+    return names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -62,10 +62,13 @@ def find_blocks(page: str) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def render_page(page: str, load: Load = load_result) -> str:
-    """`page` with every block as the results say; nothing else in it changes, its line ends neither."""
+def render_page(page: str, load: Load = load_result, leave: Collection[str] = ()) -> str:
+    """`page` with every block as the results say; nothing else in it changes, its line ends neither.
+
+    The blocks of the runs in `leave` stay as they are.
+    """
     ending = "\r\n" if "\r\n" in page else "\n"
-    for block in reversed(find_blocks(page)):
+    for block in reversed([block for block in find_blocks(page) if block.recipe.run not in leave]):
         text = _render(block, load).replace("\n", ending)
         page = page[: block.start] + text + page[block.start + len(block.text) :]
     return page

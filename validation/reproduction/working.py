@@ -14,7 +14,7 @@ from validation.progress import Interrupted, Progress, silent
 from validation.report.live import announce
 from validation.reproduction.kept import Kept, read_kept, write_kept
 from validation.reproduction.lock import alone
-from validation.reproduction.process import run_process
+from validation.reproduction.process import Ended, run_process
 from validation.reproduction.runs import Run, choose_runs
 from validation.reproduction.stamp import stamp_of
 from validation.wording import counted
@@ -81,32 +81,53 @@ def state_of(run: Run, folder: Path) -> str:
 
 
 def _do(run: Run, folder: Path, fresh: bool, progress: Progress, number: int, total: int) -> Outcome:
+    """Take what is kept, or make it, alone in the folder; what another one made meanwhile is kept too."""
     progress(run.name, number, total)
-    with alone(folder, lambda: progress(f"{run.name}: another process is at work here", number, total)):
-        stamp = stamp_of(run)
-        found = None if fresh else read_kept(run, folder)
-        if found is not None and found.stamp == stamp:
-            return Outcome(run, KEPT, found.seconds, found.report)
+    stamp = stamp_of(run)
+    if not fresh and (kept := _kept(run, stamp, folder)):
+        return kept
+    told: list[bool] = []
+
+    def waiting() -> None:
+        if not told:
+            told.append(True)
+            announce(f"{run.name} waits for another process that is at work in {folder}.")
+        progress(f"{run.name} waits for another process", number, total)
+
+    usual = f"usually {counted(max(1, round(run.minutes)), 'minute')}"
+    with alone(folder, waiting):
+        if not fresh and (kept := _kept(run, stamp, folder)):
+            return kept
         keep = _keep(run, stamp, folder, fresh)
-        usual = f"usually {counted(max(1, round(run.minutes)), 'minute')}"
         ended = run_process(run, folder, keep, lambda _: progress(f"{run.name}, {usual}", number, total))
-        if ended.report is None:
-            state = NOT_RUN if ended.code == _MISSING else FAILED
-            how = f"code {ended.code}" if ended.code else "no report"
-            said = f"{how}, after {ended.last or 'no output'}"
-            if state == NOT_RUN and run.needs:
-                said += f' It needs: pip install "sinkscope[{",".join(run.needs)}]".'
-            announce(f"{run.name} {state}: {said}")
-            return Outcome(run, state, ended.seconds, None, said)
-        if stamp_of(run) != stamp:
-            said = "the code or a library was changed while it ran"
-            announce(f"{run.name} {FAILED}: {said}")
-            return Outcome(run, FAILED, ended.seconds, None, said)
-        report = _without(ended.report, run.leave_out)
-        write_kept(run, folder, Kept(stamp, ended.seconds, report))
-        shutil.rmtree(keep, ignore_errors=True)
-        announce(f"{run.name} done in {ended.seconds:.0f} s.")
-        return Outcome(run, NEW, ended.seconds, report)
+        outcome = _judge(run, stamp, ended)
+        if outcome.report is not None:
+            write_kept(run, folder, Kept(stamp, ended.seconds, outcome.report))
+            shutil.rmtree(keep, ignore_errors=True)
+    announce(f"{run.name} {outcome.state}, {ended.seconds:.0f} s{': ' * bool(outcome.said)}{outcome.said}")
+    return outcome
+
+
+def _kept(run: Run, stamp: Mapping[str, Any], folder: Path) -> Outcome | None:
+    found = read_kept(run, folder)
+    if found is None or found.stamp != stamp:
+        return None
+    return Outcome(run, KEPT, found.seconds, found.report)
+
+
+def _judge(run: Run, stamp: Mapping[str, Any], ended: Ended) -> Outcome:
+    """What became of a run that has ended."""
+    if ended.report is None:
+        state = NOT_RUN if ended.code == _MISSING else FAILED
+        how = f"code {ended.code}" if ended.code else "no report"
+        said = f"{how}, after {ended.last or 'no output'}"
+        if state == NOT_RUN and run.needs:
+            said += f' It needs: pip install "sinkscope[{",".join(run.needs)}]".'
+        return Outcome(run, state, ended.seconds, None, said)
+    if stamp_of(run) != stamp:
+        said = "the code or a library was changed while it ran"
+        return Outcome(run, FAILED, ended.seconds, None, said)
+    return Outcome(run, NEW, ended.seconds, _without(ended.report, run.leave_out))
 
 
 def _keep(run: Run, stamp: Mapping[str, Any], folder: Path, fresh: bool) -> Path:
