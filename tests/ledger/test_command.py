@@ -10,7 +10,6 @@ import pytest
 import typer
 from wording import refused
 
-from oracle import InputError
 from validation.claims import read_claims
 from validation.cli import app, main
 from validation.ledger import command
@@ -188,8 +187,9 @@ def test_the_ledger_is_written_from_results_and_not_where_one_is_missing(outcome
     written = []
     monkeypatch.setattr(command, "write_findings", written.append)
     outcomes(without=("prune-smollm2",))
-    show(run=True, write=True)
+    document = show(run=True, write=True)
     assert not written
+    assert "The ledger stays as it is" in document.not_run[-1].text
     document = show(write=True)
     assert written == [document]
     assert list(verdicts(document)) == [claim.id for claim in CLAIMS]
@@ -197,8 +197,12 @@ def test_the_ledger_is_written_from_results_and_not_where_one_is_missing(outcome
 
 def test_a_missing_result_is_said_with_how_to_make_it(monkeypatch, tmp_path):
     monkeypatch.setattr(command, "load_result", lambda name: load_result(name, tmp_path))
-    with pytest.raises(InputError, match="the result of validate"):
-        show()
+    document = show(Chosen(ids=("arithmetic", "code")))
+    (note,) = document.not_run
+    assert note.text.startswith("NOT RUN: validate: the result of validate: expected validate.json")
+    assert note.text.endswith("Left out for it: arithmetic.")
+    assert list(verdicts(document)) == ["code"]
+    assert agree(document).ok
 
 
 def test_commands_are_shown_as_a_reader_calls_them():

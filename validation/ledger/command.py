@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from oracle._checks import reject
+from oracle._checks import InputError, reject
 from validation.claims import Claim, read_claims
 from validation.command_parts import here, refuse_alone, refuse_both
 from validation.ledger.finding import VERDICTS
@@ -17,6 +17,8 @@ from validation.report.document import Document, Note, Part
 from validation.reproduction import choose_runs, load_result, run_named
 
 __all__ = ["Chosen", "read_commands", "show_claims"]
+
+Report = Mapping[str, Any]  # of a run, as --json writes it
 
 
 class Chosen(NamedTuple):
@@ -66,8 +68,8 @@ def show_claims(chosen: Chosen, *, run: bool, fresh: bool, write: bool, progress
     """The ledger, judged again from the results that are shipped, or from those of a `run` made now.
 
     A run does the commands that the chosen claims need, and goes on where one was stopped; `fresh` forgets
-    what was kept. `write` puts what was found into the ledger, which takes all claims. Claims whose run gave
-    no result are left out, and said to be.
+    what was kept. `write` makes what was found the ledger, which takes all claims. Claims whose run has no
+    result are left out, and said to be.
     """
     if fresh and not run:
         refuse_alone("--fresh", "--run")
@@ -77,16 +79,19 @@ def show_claims(chosen: Chosen, *, run: bool, fresh: bool, write: bool, progress
     commands, claims = read_commands(), read_claims()
     check_claims(claims, commands.keys())
     wanted = [claim for claim in claims if chosen.take(claim)]
-    results, missing = _run(runs_of(wanted), fresh, progress) if run else (None, {})
+    names = runs_of(wanted)
+    results, missing = _run(names, fresh, progress) if run else _shipped(names)
     lost = [claim for claim in wanted if missing.keys() & set(claim.runs)]
     wanted = [claim for claim in wanted if claim not in lost]
-    now = judge_claims(wanted, load_result if results is None else results.__getitem__)
+    now = judge_claims(wanted, results.__getitem__)
     if chosen.verdict is not None:
         wanted = [claim for claim in wanted if now[claim.id].verdict == chosen.verdict]
         now = {claim.id: now[claim.id] for claim in wanted}
     parts: list[Part] = [
         Note("not_run", f"NOT RUN: {name}: {said}" + _left_out(name, lost)) for name, said in missing.items()
     ]
+    if write and lost:
+        parts.append(Note("not_run", "NOT RUN: --write. The ledger stays as it is, for it takes all claims."))
     ledger = now if write and not lost else read_findings()
     if not chosen.all or lost:
         ledger = {claim.id: ledger[claim.id] for claim in wanted if claim.id in ledger}
@@ -101,14 +106,24 @@ def show_claims(chosen: Chosen, *, run: bool, fresh: bool, write: bool, progress
     return document
 
 
-def _run(
-    names: Sequence[str], fresh: bool, progress: Progress
-) -> tuple[dict[str, Mapping[str, Any]], dict[str, str]]:
-    """The results of these runs by name, and why others have none."""
+def _shipped(names: Sequence[str]) -> tuple[dict[str, Report], dict[str, str]]:
+    """The shipped results of these runs by name, and why others have none."""
+    found: dict[str, Report] = {}
+    missing: dict[str, str] = {}
+    for name in names:
+        try:
+            found[name] = load_result(name)
+        except InputError as error:
+            missing[name] = str(error)
+    return found, missing
+
+
+def _run(names: Sequence[str], fresh: bool, progress: Progress) -> tuple[dict[str, Report], dict[str, str]]:
+    """The results of these runs made now, by name, and why others have none."""
     outcomes = run_named(names, progress, fresh) if names else ()
     found = {one.run.name: one.report for one in outcomes if one.report is not None}
-    return found, {one.run.name: one.said for one in outcomes if one.report is None}
+    return found, {one.run.name: f"{one.said}." for one in outcomes if one.report is None}
 
 
 def _left_out(run: str, lost: Sequence[Claim]) -> str:
-    return f". Left out for it: {', '.join(claim.id for claim in lost if run in claim.runs)}."
+    return f" Left out for it: {', '.join(claim.id for claim in lost if run in claim.runs)}."
