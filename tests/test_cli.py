@@ -31,6 +31,7 @@ COMMANDS = [
     "audit",
     "predict",
     "prune",
+    "claims",
     "bench",
     "reproduce",
     "models",

@@ -43,15 +43,17 @@ def work(monkeypatch, minilm):
     module("validation.forward_checks", validate_forward=fake("forward", check))
     module("validation.mutants", run_mutants=fake("mutants", check))
     module("validation.studies.norm_weighting", run=fake("study", lengths, Note("verdict", "collapsed")))
+    module("validation.studies.rollout", run=fake("rollout", table))
     module("validation.measuring", measure=fake("measure", table))
     monkeypatch.setattr(commands, "load", lambda name, progress: minilm)
     return calls
 
 
-def test_validate_runs_three_sections_and_states_where_numbers_come_from(work):
+def test_validate_runs_four_sections_and_states_where_numbers_come_from(work):
     document = commands.validate("minilm-l6", TWO, silent)
-    assert [name for name, _, _ in work] == ["forward", "mutants", "study"]
-    assert [given for _, given, _ in work] == [(TWO.texts, silent), (silent,), (TWO.texts, silent)]
+    assert [name for name, _, _ in work] == ["forward", "mutants", "study", "rollout"]
+    given = [given for _, given, _ in work]
+    assert given == [(TWO.texts, silent), (silent,), (TWO.texts, silent), (TWO.texts, silent, False)]
     assert work[0][2] == {"truncate": False}
     assert work[2][2] == {"layers": None, "truncate": False, "punctuation": "neither"}
     assert [part.key for part in document.parts] == [
@@ -62,6 +64,8 @@ def test_validate_runs_three_sections_and_states_where_numbers_come_from(work):
         "section",
         "T",
         "verdict",
+        "section",
+        "ratio",
     ]
     about = document.provenance
     assert about["model"] == "minilm-l6"
@@ -97,7 +101,7 @@ def test_validate_without_the_reference_shows_the_rest_and_says_what_is_missing(
     monkeypatch.setattr(sys.modules["validation.forward_checks"], "validate_forward", missing)
     document = commands.validate("minilm-l6", TWO, silent)
     assert [part.key for part in document.parts if part.key != "section"] == [
-        *("not_run", "rows", "T", "verdict")
+        *("not_run", "rows", "T", "verdict", "ratio")
     ]
     assert document.parts[0].text == "The forward pass against PyTorch"
     assert document.parts[1].text == "NOT RUN: torch is not installed. Install sinkscope[reference]."

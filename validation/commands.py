@@ -58,13 +58,14 @@ def validate(
     punctuation: str = "neither",
     truncate: bool = False,
 ) -> Document:
-    """Forward checks against PyTorch, mutants and the study; what cannot be run is said.
+    """Forward checks against PyTorch, mutants, the study and the rollout; what cannot be run is said.
 
     `layers` and `punctuation` are the study's alone; `truncate` cuts the texts of the forward checks too.
     """
     from validation.forward_checks import validate_forward
     from validation.mutants import run_mutants
     from validation.studies.norm_weighting import run
+    from validation.studies.rollout import run as run_rollout
 
     model = load(model_name, progress)
     _refuse_without_content(model, texts.texts, truncate)
@@ -76,6 +77,7 @@ def validate(
         "The norm-weighting study": lambda: run(
             model, texts.texts, progress, layers=layers, truncate=truncate, punctuation=punctuation
         ),
+        "Attention rollout": lambda: run_rollout(model, texts.texts, progress, truncate),
     }
     parts: list[Part] = []
     for name, section in sections.items():

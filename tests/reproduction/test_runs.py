@@ -11,6 +11,7 @@ import typer
 from oracle import InputError
 from validation.cli import app
 from validation.reproduction.runs import choose_runs, read_runs
+from validation.reproduction.stamp import stamp_of
 
 ROOT = Path(__file__).parents[2]
 RUNS = read_runs()
@@ -79,3 +80,9 @@ def test_a_list_that_is_right_is_read(tmp_path):
     file.write_text(f"[[run]]\n{ENTRIES}minutes = 1\nvaries = ['d']")
     (run,) = read_runs(file)
     assert (run.name, run.command, run.varies) == ("a", ("b",), ("d",))
+
+
+def test_the_ledger_alone_is_made_from_the_results_of_the_others():
+    assert [run.name for run in RUNS if run.reads_results] == ["claims"]
+    assert "results" in stamp_of(next(run for run in RUNS if run.reads_results))
+    assert "results" not in stamp_of(RUNS[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from validation.reproduction.stamp import code_digest
+from validation.reproduction.stamp import code_digest, results_digest
 
 FILES = ("oracle/a.py", "fastpath/b.py", "validation/c.py", "validation/data.json")
 
@@ -38,6 +38,7 @@ def test_a_renamed_file_is_another_digest(tmp_path):
     [
         "validation/results/a.json",
         "validation/ledger/a.py",
+        "validation/claims.toml",
         "validation/reproduction/runs.toml",
         "validation/__pycache__/c.pyc",
         "README.md",
@@ -45,3 +46,19 @@ def test_a_renamed_file_is_another_digest(tmp_path):
 )
 def test_what_is_made_from_results_is_no_part_of_it(tmp_path, name):
     assert digest(tmp_path) == digest(tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["validation/results/a.json", "validation/ledger/a.py", "validation/claims.toml"]
+)
+def test_what_is_made_from_results_is_out_of_date_when_they_change(tmp_path, name):
+    before, after = (tree(tmp_path / where) for where in ("before", "after"))
+    assert results_digest("claims", before) == results_digest("claims", after)
+    assert results_digest("claims", before) != results_digest("claims", tree(after, name))
+
+
+def test_its_own_result_does_not_change_it(tmp_path):
+    before, after = (tree(tmp_path / where) for where in ("before", "after"))
+    assert results_digest("claims", before) == results_digest(
+        "claims", tree(after, "validation/results/claims.json")
+    )

@@ -164,7 +164,7 @@ def test_published_figures_are_those_of_the_ledger():
     values = {key: figure.value for key, figure in PUBLISHED.items()}
     assert (values["median_attention"], values["median_value_norm"]) == (0.199, 0.1)
     assert (values["worst_attention"], values["worst_value_norm"]) == (0.977, 0.834)
-    counts = {key: (f.rows, f.of) for key, f in PUBLISHED.items() if f.rows is not None}
+    counts = {key: (f.count, f.of) for key, f in PUBLISHED.items() if f.count is not None}
     assert counts == {
         "half_attention": (25, 110),
         "half_value_norm": (12, 110),
@@ -238,7 +238,7 @@ def test_real_model_says_what_it_must(real):
     parts = by_key(real)
     assert "Not testable by one model" in parts["depth"].text
     assert "ANOTHER MODEL" in " ".join(parts["published"].notes)
-    assert [row["figure"] for row in parts["published"].records()] == [f.figure for f in PUBLISHED.values()]
+    assert [row["figure"] for row in parts["published"].records()] == [f.name for f in PUBLISHED.values()]
     assert all(row["one_set"] is not None for row in parts["published"].records())
     ratios = parts["value_norm_ratio"].records()
     assert {(row["layer"], row["token"]) for row in ratios} == {

@@ -22,6 +22,7 @@ for _module in (
     "predict",
     "prune",
     "collapse",
+    "claims",
     "bench",
     "reproduce",
     "models",

@@ -27,6 +27,7 @@ class Run:
     needs: tuple[str, ...] = ()
     varies: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
+    reads_results: bool = False
 
 
 @cache
@@ -62,8 +63,13 @@ def _run(entry: dict[str, Any], file: str) -> Run:
         _refuse(file, f"{', '.join(wrong)} in {name}")
     if missing := sorted({"name", "command", "about", "minutes"} - entry.keys()):
         _refuse(file, f"no {', '.join(missing)} in {name}")
-    lists = {key: tuple(entry.get(key, ())) for key in ("command", "needs", "varies", "leave_out")}
-    return Run(name=name, about=entry["about"], minutes=float(entry["minutes"]), **lists)
+    lists: dict[str, Any] = {
+        key: tuple(entry.get(key, ())) for key in ("command", "needs", "varies", "leave_out")
+    }
+    reads = entry.get("reads_results", False)
+    return Run(
+        name=name, about=entry["about"], minutes=float(entry["minutes"]), reads_results=bool(reads), **lists
+    )
 
 
 def _refuse(file: str, found: str) -> None:

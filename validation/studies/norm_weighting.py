@@ -14,6 +14,7 @@ import numpy as np
 
 from oracle.model import Model
 from validation.choices import parse_layers
+from validation.claims import figure
 from validation.gathering import gather
 from validation.headline import (
     LABELS,
@@ -47,8 +48,9 @@ RULE = (
     "share of rows above 50% stand beside the verdict."
 )
 _DEPTH = (
-    "Not testable by one model: whether the effect depends on depth, and whether it carries over from 12 "
-    "layers to 4. One model has one depth, and its layers are no models of different depth."
+    "Not testable by one model: whether the effect depends on depth, and whether it carries over from "
+    f"{figure('depth_from').value:.0f} layers to {figure('depth_to').value:.0f}. One model has one depth, "
+    "and its layers are no models of different depth."
 )
 _NORMS = WEIGHTINGS[1:]
 _NAMED = ("doctor", "nurse", "scissors", "trophy", "suitcase")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 import oracle
+from validation.claims import figure
 from validation.headline import layer_words
 from validation.report.document import Column, Note, Part, Table
 from validation.sink_report import SinkReport
 from validation.table import WEIGHTINGS
 from validation.word_table import WordTable
 
-__all__ = ["PUBLISHED", "SOURCE", "Published", "arithmetic", "beside_published"]
+__all__ = ["PUBLISHED", "SOURCE", "arithmetic", "beside_published"]
 
 SOURCE = (
     "Source of what is called published: a blog experiment on norm-weighted attention; figures as published, "
@@ -22,34 +22,29 @@ SOURCE = (
 )
 
 
-class Published(NamedTuple):
-    """One figure of the 4-layer model: a share or a ratio, and the counts it came from, if any."""
-
-    figure: str
-    value: float
-    rows: int | None = None
-    of: int | None = None
-
+_SHOWN = (
+    "median_attention",
+    "median_value_norm",
+    "median_transformed_norm",
+    "worst_attention",
+    "worst_value_norm",
+    "half_attention",
+    "half_value_norm",
+    "ninety_attention",
+    "ninety_value_norm",
+    "worse_value_norm",
+    "same_head_value_norm",
+    "ratio_[CLS]",
+    "below_[CLS]",
+    "ratio_[SEP]",
+    "below_[SEP]",
+)
 
 # 4 layers, 16 heads, 256 wide; 14 sentences, 110 words, one row each on the head that a viewer would open.
-PUBLISHED = {
-    "median_attention": Published("median sink share, attention", 0.199),
-    "median_value_norm": Published("median sink share, value norm", 0.100),
-    "median_transformed_norm": Published("median sink share, transformed", 0.103),
-    "worst_attention": Published("worst row, attention", 0.977),
-    "worst_value_norm": Published("worst row, value norm", 0.834),
-    "half_attention": Published("rows above 50%, attention", 25 / 110, 25, 110),
-    "half_value_norm": Published("rows above 50%, value norm", 12 / 110, 12, 110),
-    "ninety_attention": Published("rows above 90%, attention", 8 / 110, 8, 110),
-    "ninety_value_norm": Published("rows above 90%, value norm", 0 / 110, 0, 110),
-    "worse_value_norm": Published("rows with r > 1, value norm", 31 / 110, 31, 110),
-    "same_head_value_norm": Published("same head opened, value norm", 98 / 110, 98, 110),
-    "ratio_[CLS]": Published("[CLS] value norm ratio, median", 0.63),
-    "below_[CLS]": Published("[CLS] ratios below one", 196 / 224, 196, 224),
-    "ratio_[SEP]": Published("[SEP] value norm ratio, median", 0.70),
-    "below_[SEP]": Published("[SEP] ratios below one", 147 / 224, 147, 224),
-}
-_CLAIMED_SHARE, _CLAIMED_RATIO, _CLAIMED_RESULT = 0.95, 0.6, 0.73
+PUBLISHED = {key: figure(key) for key in _SHOWN}
+_CLAIMED_SHARE, _CLAIMED_RATIO, _CLAIMED_RESULT = (
+    figure(f"claimed_{name}").value for name in ("share", "ratio", "result")
+)
 
 
 def beside_published(words: WordTable, sinks: SinkReport) -> Table:
@@ -67,7 +62,10 @@ def beside_published(words: WordTable, sinks: SinkReport) -> Table:
         Column("one_set", "one set", ".3f"),
         Column("each_layer", "each layer", ".3f"),
     )
-    rows = tuple((*figure, *(figures.get(key) for figures in here)) for key, figure in PUBLISHED.items())
+    rows = tuple(
+        (one.name, one.value, one.count, one.of, *(figures.get(key) for figures in here))
+        for key, one in PUBLISHED.items()
+    )
     notes = (
         "other: ANOTHER MODEL (4 layers, 16 heads, 256 wide) on other sentences, of a T that is not stated",
         f"here: one row per word over {layer_words(one[0])} as one set, and the rows of each layer together",

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from oracle._checks import Unavailable
+from validation.claims import figure
 from validation.progress import Progress, silent
 from validation.report.document import Check, Column, Note, Part, Table
 from validation.studies.collapse.drop import Drop, find_drops, find_levels
@@ -27,9 +28,11 @@ LABELS = {
     "source": "contrast: source text of Python's standard library under a small model without a BOS, which "
     "shows what the split gives where no sink forms",
 }
+_SIZES = {"70m": "70M parameters", "1b": "1B", "1.4b": "1.4B"}
 _NO_TREND = (
-    "These series are toys, trained in minutes. The trend over model size that the preprint reports (30% at "
-    "70M parameters, 95% at 1B, 79% at 1.4B) is neither tested nor supported by them."
+    "These series are toys, trained in minutes. The trend over model size that the preprint reports ("
+    + ", ".join(f"{figure(f'collapse_{size}').value:.0%} at {words}" for size, words in _SIZES.items())
+    + ") is neither tested nor supported by them."
 )
 
 

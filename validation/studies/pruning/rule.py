@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from validation.claims import figure
+
 __all__ = ["BUDGETS", "DRAWS", "HUNDREDFOLD", "RULE", "RULE_VERSION", "TOKENS"]
 
 RULE_VERSION = 1  # of the choices, the texts and the rule; results of another version are never taken over
@@ -9,7 +11,7 @@ RULE_VERSION = 1  # of the choices, the texts and the rule; results of another v
 BUDGETS = (0.05, 0.1, 0.2)  # shares of all heads
 DRAWS = 10
 TOKENS = 512  # of every text; fewer where a model has fewer positions
-HUNDREDFOLD = 100.0
+HUNDREDFOLD = figure("hundredfold").value
 
 RULE: tuple[str, ...] = (
     "Published: pruning heads by the wrong channel can raise perplexity more than a hundredfold. It is "

@@ -1,0 +1,1 @@
+"""The ledger of published claims: rules applied to results of commands, and what came out."""

@@ -1,0 +1,113 @@
+"""Rules on training, pruning and prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from validation.claims import Claim, figure
+from validation.ledger.finding import NOT_TESTABLE, Finding, verdict
+from validation.ledger.result import Result, Results
+from validation.prediction.frozen import load_predictor
+from validation.wording import counted, percent
+
+__all__ = ["channel_beyond_layers", "duplicates", "hundredfold", "predictor", "toy_collapse"]
+
+
+class _Cut(NamedTuple):
+    """One choice of heads at one budget: ratios of perplexity on both texts and of its matched draws."""
+
+    name: str
+    both: float  # what both texts reach
+    first: float
+    matched: float  # median
+    most: float
+
+    @property
+    def words(self) -> str:
+        return f"{self.name} {self.both:.0f}"
+
+
+def toy_collapse(claim: Claim, results: Results) -> Finding:
+    """What the embedded series show; never more than something to look at."""
+    run = results["collapse-demo"]
+    spans = []
+    for row in run.rows("over_seeds"):
+        low, high = (percent(run.number(row, f"sink_part_{end}")) for end in ("min", "max"))
+        share = percent(run.number(row, "share_mean"))
+        parts = low if low == high else f"{low} to {high}"
+        spans.append(f"{row['kind']} {row['width']} wide {parts} (sink share at the end {share})")
+    return Finding(f"toys, the sink's part of the drop: {'; '.join(spans)}", NOT_TESTABLE)
+
+
+def duplicates(claim: Claim, results: Results) -> Finding:
+    """Whether checkpoints here have equal weights."""
+    rows = results["collapse-demo"].all_rows("checkpoints")
+    same = sum(row["same_as"] is not None for row in rows)
+    said = f"of {counted(len(rows), 'checkpoint')} of the embedded series {same} equal an earlier one"
+    return Finding(said, NOT_TESTABLE)
+
+
+def hundredfold(claim: Claim, results: Results) -> Finding:
+    """Whether a choice multiplies the perplexity of both texts by the published factor."""
+    run, wanted = results["prune-smollm2"], claim.figure("hundredfold").value
+    cuts = list(_cuts(run))
+    above = [cut for cut in cuts if cut.both > wanted]
+    most = max(cuts, key=lambda cut: cut.both)
+    said = f"{len(above)} of {len(cuts)} choices and budgets, on both texts; the most: {most.words} times"
+    uniform = max(
+        run.number(run.row(table, heads_by="uniform draws, median"), text)
+        for table in _tables(run)
+        for text in ("text_1", "text_2")
+    )
+    floor = f"median of uniform draws at most {uniform:.2f} times"
+    return Finding(said, verdict(bool(above), most.both > claim.number("some")), floor)
+
+
+def channel_beyond_layers(claim: Claim, results: Results) -> Finding:
+    """Whether the factor remains once the layers are matched."""
+    run, wanted = results["prune-smollm2"], figure("hundredfold").value
+    above = [cut for cut in _cuts(run) if cut.both > wanted]
+    if not above:
+        return Finding("no choice reaches the factor", NOT_TESTABLE)
+    outside = [cut for cut in above if cut.first > cut.most]
+    said = "; ".join(f"{cut.words}, {cut.first / cut.matched:.2f} times its layers' median" for cut in above)
+    floors = "; ".join(f"{cut.name} {cut.matched:.0f} (most {cut.most:.0f})" for cut in above)
+    holds = any(cut.first > wanted * cut.matched for cut in outside)
+    return Finding(
+        said,
+        verdict(holds, any(cut.first > 2 * cut.matched for cut in outside)),
+        f"random heads of the same layers, text 1: {floors}",
+    )
+
+
+def predictor(claim: Claim, results: Results) -> Finding:
+    """Ours beside theirs; the frozen file is held to the hash that the ledger has."""
+    sha256 = claim.number("predictor_sha256")
+    load_predictor(sha256=sha256)
+    run = results["predict-smollm2"]
+    if sha256[:16] not in run.text("predictor"):
+        return Finding("NOT JUDGED: the result is of another predictor. Run it again.", NOT_TESTABLE)
+    words = [row["verdict"] for row in run.rows("predictions")]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in ("confirmed", "abstained", "failed"))
+    said = f"ours on {run.provenance['model']}, over {len(words)} metrics: {counts} (SHA-256 {sha256[:16]})"
+    return Finding(said, NOT_TESTABLE)
+
+
+def _tables(run: Result) -> list[str]:
+    return [f"pruned_{number}" for number in range(len(run.provenance["budgets"]))]
+
+
+def _cuts(run: Result) -> Iterator[_Cut]:
+    """Choices by sink share or entropy, at every budget."""
+    for budget, table in zip(run.provenance["budgets"], _tables(run), strict=True):
+        for row in run.rows(table):
+            if not row["heads_by"].startswith("uniform draws") and "contribution" not in row["heads_by"]:
+                yield _cut(run, f"{row['heads_by']} at {100 * budget:g}%", row)
+
+
+def _cut(run: Result, name: str, row: Mapping[str, Any]) -> _Cut:
+    first, second, matched, most = (
+        run.number(row, column) for column in ("text_1", "text_2", "matched_median", "matched_most")
+    )
+    return _Cut(name, min(first, second), first, matched, most)

@@ -1,0 +1,125 @@
+"""The ledger as tables, sentences and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from validation.claims import Claim, Figure
+from validation.ledger.finding import VERDICTS, Finding
+from validation.ledger.saved import TABLE
+from validation.report.document import Check, Column, Note, Table
+from validation.wording import counted
+
+__all__ = ["agreement", "commands_of", "detail", "ledger_table", "summary", "summary_tables"]
+
+Findings = Mapping[str, Finding]
+Commands = Mapping[str, str]  # how each run is called, by its name
+
+_PARTS = {"A": "attention weighed by norms", "B": "attention rows as compositions"}
+_NAMED = 8  # claims that differ, by name
+
+
+def commands_of(claim: Claim, commands: Commands) -> tuple[str, ...]:
+    """What a reader types to see the numbers of a claim."""
+    return tuple(commands[name] for name in claim.runs) or (claim.command,)
+
+
+def summary(claims: Sequence[Claim], findings: Findings) -> Note:
+    """How many claims there are of each verdict."""
+    words = [findings[claim.id].verdict for claim in claims]
+    counts = ", ".join(f"{words.count(one)} {one}" for one in VERDICTS)
+    figures = sum(len(claim.figures) for claim in claims)
+    said = (
+        f"{counted(len(claims), 'claim')} with {counted(figures, 'published figure')}: {counts}. "
+        "--detail CLAIM shows a rule, its command, what was found and the floor beside it."
+    )
+    return Note("summary", said)
+
+
+def summary_tables(claims: Sequence[Claim], findings: Findings) -> tuple[Table, ...]:
+    """One line for each claim, a table for each part of the ledger."""
+    columns = (Column("id", "claim"), Column("says", "what is said"), Column("verdict", "here"))
+    tables = []
+    for part, what in _PARTS.items():
+        rows = tuple(
+            (one.id, one.says, findings[one.id].verdict) for one in claims if one.source.part == part
+        )
+        if rows:
+            tables.append(Table(f"claims_{part}", f"{part}: {what}", columns, rows))
+    return tuple(tables)
+
+
+def ledger_table(claims: Sequence[Claim], findings: Findings, commands: Commands) -> Table:
+    """Everything, for programs."""
+    columns = tuple(
+        Column(key, key)
+        for key in (
+            *("id", "part", "source", "says", "figures", "model", "rule", "commands", "here", "needs"),
+            *Finding._fields,
+        )
+    )
+    rows = tuple(
+        (
+            *(claim.id, claim.source.part, claim.source.title, claim.says, _figures(claim.figures)),
+            *(claim.model, claim.rule, "; ".join(commands_of(claim, commands)), ", ".join(claim.here)),
+            *(claim.needs, *findings[claim.id]),
+        )
+        for claim in claims
+    )
+    return Table(TABLE, "The whole ledger", columns, rows, shown=False)
+
+
+def detail(claim: Claim, finding: Finding, commands: Commands) -> Table:
+    """One claim with all of its entries."""
+    entries = {
+        "says": claim.says,
+        "source": claim.source.title,
+        "published": _figures(claim.figures),
+        "model there": claim.model,
+        "rule": claim.rule,
+        "command": "; ".join(commands_of(claim, commands)),
+        "models here": ", ".join(claim.here),
+        "found": finding.found,
+        "T": finding.lengths,
+        "floor": finding.floor,
+        "verdict": finding.verdict,
+        "it would take": claim.needs if finding.verdict == VERDICTS[-1] else "",
+    }
+    columns = (Column("entry", "entry"), Column("text", "text"))
+    rows = tuple((name, text) for name, text in entries.items() if text)
+    return Table(f"claim_{claim.id}", f"Claim {claim.id}", columns, rows)
+
+
+def agreement(claims: Sequence[Claim], ledger: Findings, now: Findings, *, made_now: bool) -> Check:
+    """Whether the ledger has what the shipped results give, to the word; or the verdicts of results made now.
+
+    Numbers of another machine may differ in their last digits, so that only verdicts are held to those.
+    """
+    changed = []
+    for claim in claims:
+        before, after = ledger.get(claim.id), now[claim.id]
+        if before is None:
+            changed.append(f"{claim.id}: not in the ledger")
+        elif before.verdict != after.verdict:
+            changed.append(f"{claim.id}: {before.verdict} in the ledger, {after.verdict} now")
+        elif before != after and not made_now:
+            changed.append(f"{claim.id}: other words on what was found, or on its floor")
+    changed += [f"{name}: no such claim" for name in ledger if name not in now]
+    named = "; ".join(changed[:_NAMED])
+    more = f"; {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
+    what = "the verdict" if made_now else "what was found, the floor and the verdict"
+    whose = "made now" if made_now else "shipped"
+    return Check(
+        "claims_agree",
+        f"{what} of each claim in the ledger is as the results {whose} say",
+        f"{len(changed)} differ: {named}{more}" if changed else f"all {len(claims)} agree",
+        not changed,
+    )
+
+
+def _figures(figures: Sequence[Figure]) -> str:
+    return "; ".join(f"{one.name} {_value(one)}" for one in figures)
+
+
+def _value(one: Figure) -> str:
+    return f"{one.value:g}" if one.count is None else f"{one.count} of {one.of}"
