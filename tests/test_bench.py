@@ -113,7 +113,7 @@ def test_distances_and_verdicts_agree_and_are_judged() -> None:
     judged = [row for table in found.values() for row in table.records() if row.get("goal")]
     assert [row["contender"] for row in judged] == [
         "numpy, loop over heads",
-        "scipy, pair by pair",
+        "scipy, pair by pair, both conventions",
         "fastpath, JSD alone",
         "fastpath",
     ]
