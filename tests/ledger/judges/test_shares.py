@@ -23,18 +23,20 @@ def change(kind, one, each):
     return published(**{f"{kind}_attention": before, f"{kind}_value_norm": after})
 
 
-def shown(before=(6, 50), value=(2, 9), full=(2, 9)):
+def shown(before=(6, 50), value=(2, 9), full=(2, 9), rows=100):
     """Displayed rows above 50% under attention and the two norms; each (one set, each layer)."""
     tables = {
         "verdicts": [
             {"layer": "sum", "weighting": name, "above_half_before": before[1], "above_half_after": after}
-            | {"worst": 0.8, "verdict": "not collapsed" if after else "collapsed"}
+            | {"words": rows, "worst": 0.8, "verdict": "not collapsed" if after else "collapsed"}
             for name, after in (("value norm", value[1]), ("transformed", full[1]))
         ]
     }
     for name, count in (("attention", before), ("value_norm", value), ("transformed_norm", full)):
-        sets = ({"layers": "0", "above_half": 99, "worst": 1.0},)
-        tables[f"words_{name}"] = [*sets, {"layers": "0-5", "above_half": count[0], "worst": 0.7}]
+        tables[f"words_{name}"] = [
+            {"layers": layers, "words": rows, "above_half": above, "worst": 0.7}
+            for layers, above in (("0", 99), ("0-5", count[0]))
+        ]
     return {"validate": made_up(tables, model_sizes={"layers": 6})}
 
 
@@ -91,6 +93,8 @@ CASES = [
     ("verdict", IN_DIRECTION, shown(full=(0, 9))),
     ("verdict", IN_DIRECTION, shown(before=(0, 50), value=(0, 9), full=(0, 9))),
     ("verdict", FAILS, shown(value=(0, 9))),
+    ("verdict", FAILS, shown(value=(0, 9), rows=6000)),
+    ("verdict", IN_DIRECTION, shown(value=(0, 9), rows=6001)),
     ("verdict", FAILS, shown(value=(2, 0))),
     ("verdict", NOT_TESTABLE, shown(before=(0, 0), value=(0, 0), full=(0, 0))),
     ("displayed-sink", HOLDS, displayed((0.2, 0.4), (0.95, 0.99))),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from validation.claims import Claim
 from validation.ledger.finding import Finding
 from validation.ledger.judges._readings import (
@@ -27,6 +29,16 @@ __all__ = [
     "transformed_alike",
     "worst_stays",
 ]
+
+
+class _Moved(NamedTuple):
+    """Displayed rows above 50% under attention and under a norm, of how many, and the worst row then."""
+
+    rows: int
+    before: int
+    after: int
+    worst: float
+
 
 _NORMS = {"value norm": "words_value_norm", "transformed": "words_transformed_norm"}
 
@@ -110,19 +122,17 @@ def same_head(claim: Claim, results: Results) -> Finding:
 
 def study_verdict(claim: Claim, results: Results) -> Finding:
     """What the study's rule says of each reading, under both norms."""
-    run = results["validate"]
-    said, stays, vacuous = [], {}, {}
+    run, said, each = results["validate"], [], {}
     for key, words in READINGS.items():
-        found = {name: _moved(run, name, key) for name in _NORMS}
-        stays[key] = {name: after > 0 for name, (_, after, _) in found.items()}
-        vacuous[key] = not any(before for before, _, _ in found.values())
+        moves = {name: _moved(run, name, key) for name in _NORMS}
+        stays = {name: one.after > 0 for name, one in moves.items()}
+        vacuous = all(is_vacuous(claim, one.before / one.rows) for one in moves.values())
+        each[key] = Reading(all(stays.values()), stays["value norm"], vacuous)
         said += [
-            f"{words}, {name}: displayed rows above 50% {before:,} to {after:,}, worst {percent(worst)}"
-            for name, (before, after, worst) in found.items()
+            f"{words}, {name}: displayed rows above 50% {one.before:,} to {one.after:,} of {one.rows:,}, "
+            f"worst {percent(one.worst)}"
+            for name, one in moves.items()
         ]
-    each = {
-        key: Reading(all(norms.values()), norms["value norm"], vacuous[key]) for key, norms in stays.items()
-    }
     return by_both("; ".join(said), each)
 
 
@@ -146,21 +156,17 @@ def displayed_sink(claim: Claim, results: Results) -> Finding:
     return by_both(said, each)
 
 
-def _moved(run: Result, norm: str, reading: str) -> tuple[int, int, float]:
-    """Displayed rows above 50% before and after, and the worst row after.
-
-    Layer by layer the study's verdict is taken; as one set its rule comes to whether any such row is left.
-    """
+def _moved(run: Result, norm: str, reading: str) -> _Moved:
+    """Layer by layer the study's verdict is taken; as one set its rule comes to whether a row is left."""
     if reading == "each_layer":
         row = run.row("verdicts", layer="sum", weighting=norm)
-        before, after = (int(run.number(row, f"above_half_{end}")) for end in ("before", "after"))
+        rows, before, after = (
+            int(run.number(row, name)) for name in ("words", "above_half_before", "above_half_after")
+        )
         if (row["verdict"] == "not collapsed") != (after > 0):
             run.refuse(f"a verdict on {norm} that fits {after} rows above 50%", repr(row["verdict"]))
-        return before, after, run.number(row, "worst")
+        return _Moved(rows, before, after, run.number(row, "worst"))
     layers = f"0-{run.provenance['model_sizes']['layers'] - 1}"
     first, then = (run.row(table, layers=layers) for table in ("words_attention", _NORMS[norm]))
-    return (
-        int(run.number(first, "above_half")),
-        int(run.number(then, "above_half")),
-        run.number(then, "worst"),
-    )
+    before, after = (int(run.number(row, "above_half")) for row in (first, then))
+    return _Moved(int(run.number(first, "words")), before, after, run.number(then, "worst"))
