@@ -18,6 +18,7 @@ def made_up(
     tables: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     checks: Mapping[str, bool] | None = None,
     notes: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
     **provenance: Any,
 ) -> dict[str, Any]:
     """What a command would write with --json; columns are those of the first row of each table."""
@@ -25,6 +26,7 @@ def made_up(
         {
             "kind": "table",
             "key": key,
+            "title": (titles or {}).get(key, "made up"),
             "columns": [{"key": column, "heading": column} for column in (rows[0] if rows else ())],
             "rows": list(rows),
         }

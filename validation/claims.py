@@ -18,6 +18,8 @@ __all__ = ["Claim", "Figure", "Source", "figure", "read_claims"]
 
 _FILE = Path(__file__).with_name("claims.toml")
 _OPTIONAL = {"figures", "given", "runs", "command", "needs"}
+_TOP = {"source", "criterion", "claim"}
+_CRITERION = {"rule", "given", "needs"}
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,16 @@ def _read(path: Path) -> tuple[Claim, ...]:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         _refuse(path, f"{error}")
-    if wrong := sorted(data.keys() - {"source", "claim"}):
+    if wrong := sorted(data.keys() - _TOP):
         _refuse(path, f"{', '.join(wrong)} at the top")
     sources = {key: _source(path, key, entry) for key, entry in data.get("source", {}).items()}
-    claims = tuple(_claim(path, entry, sources) for entry in data.get("claim", []))
+    criteria = data.get("criterion", {})
+    for key, entry in criteria.items():
+        if not isinstance(entry, dict) or not entry.get("rule") or entry.keys() - _CRITERION:
+            _refuse(path, f"criterion {key}: {entry!r}; it takes a rule, and at will given and needs")
+    claims = tuple(
+        _claim(path, _with_criterion(path, entry, criteria), sources) for entry in data.get("claim", [])
+    )
     for what, names in (
         ("claims", [claim.id for claim in claims]),
         ("figures", [one.key for claim in claims for one in claim.figures]),
@@ -112,6 +120,23 @@ def _source(path: Path, key: str, entry: Any) -> Source:
     if not isinstance(entry, dict) or entry.keys() != {"part", "title"} or entry["part"] not in ("A", "B"):
         _refuse(path, f"source {key}: {entry!r}; it takes a part, A or B, and a title")
     return Source(**entry)
+
+
+def _with_criterion(path: Path, entry: Mapping[str, Any], criteria: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The entry of a claim with the criterion that it names: its words after the rule, and what it gives."""
+    if "criterion" not in entry:
+        return entry
+    own = {key: value for key, value in entry.items() if key != "criterion"}
+    if entry["criterion"] not in criteria:
+        _refuse(path, f"claim {entry.get('id')}: criterion {entry['criterion']!r}, which is not described")
+    shared = criteria[entry["criterion"]]
+    if twice := sorted(shared.get("given", {}).keys() & own.get("given", {}).keys()):
+        _refuse(path, f"claim {entry.get('id')}: {', '.join(twice)}, which its criterion gives")
+    if own.get("rule"):
+        own["rule"] = f"{own['rule']} {shared['rule']}"
+    if given := {**shared.get("given", {}), **own.get("given", {})}:
+        own["given"] = given
+    return ({"needs": shared["needs"]} if "needs" in shared else {}) | own
 
 
 def _claim(path: Path, entry: Mapping[str, Any], sources: Mapping[str, Source]) -> Claim:

@@ -79,6 +79,42 @@ def test_a_wrong_file_is_refused_with_the_claim_and_the_entry(written, old, new,
         read_claims(written(WHOLE.replace(old, new, 1)))
 
 
+SHARED = """
+[criterion.c]
+rule = "In both of {two}."
+given = { two = 2 }
+needs = "another model"
+"""
+
+
+def test_a_criterion_gives_its_words_and_numbers_to_every_claim_that_names_it(written):
+    text = SHARED + WHOLE.replace('judge = "port"', 'criterion = "c"\njudge = "port"')
+    (claim,) = read_claims(written(text))
+    assert claim.rule == "Holds if within 0.2. In both of 2."
+    assert (claim.number("two"), claim.number("within"), claim.needs) == (2, 0.25, "another model")
+    (claim,) = read_claims(written(text + 'needs = "its own"\n'))
+    assert claim.needs == "its own"
+    (claim,) = read_claims(written(SHARED + WHOLE))
+    assert (claim.rule, claim.needs) == ("Holds if within 0.2.", "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('criterion = "c"', 'criterion = "d"', "claim one: criterion 'd', which is not described"),
+        ("{ two = 2 }", "{ two = 2, within = 1 }", "claim one: within, which its criterion gives"),
+        ('rule = "In both of {two}."\n', "", "criterion c"),
+        ('needs = "another model"', 'verdict = "holds"', "criterion c"),
+        ("{ two = 2 }", "{ three = 3 }", "a rule with 'two', which `given` lacks"),
+    ],
+)
+def test_a_wrong_criterion_is_refused(written, old, new, said):
+    text = SHARED + WHOLE.replace('judge = "port"', 'criterion = "c"\njudge = "port"')
+    assert old in text
+    with refused("claims.toml", said, "Mend the file."):
+        read_claims(written(text.replace(old, new, 1)))
+
+
 def test_an_id_that_comes_twice_is_refused(written):
     again = WHOLE[WHOLE.index("[[claim]]") :].replace('"k"', '"k2"').replace('"c"', '"c2"')
     with refused("claims.toml", "claims that come twice: one"):

@@ -113,6 +113,29 @@ def test_the_ledger_is_what_its_shipped_results_say():
             "pruning-channel",
             HOLDS,
         ),
+        (
+            "validate",
+            "published",
+            lambda rows: [
+                row.update(one_set=0.6) for row in rows if row["figure"] == "worst row, value norm"
+            ],
+            "worst",
+            HOLDS,
+        ),
+        (
+            "audit-minilm-clusters",
+            "axes_clark2019",
+            lambda rows: [row.update(r_squared=0.5) for row in rows if row["side"] == "drop"],
+            "artefact",
+            FAILS,
+        ),
+        (
+            "measure-smollm2",
+            "headline",
+            lambda rows: [row.update(median=0.05) for row in rows if row["weighting"] == "value norm"],
+            "depth",
+            NOT_TESTABLE,
+        ),
     ],
 )
 def test_a_tampered_result_changes_the_verdict_and_is_noticed(tampered, run, table, edit, claim, verdict):

@@ -18,6 +18,7 @@ DATA = made_up(
     },
     checks={"good": True, "bad": False},
     notes={"n": "A sentence."},
+    titles={"t": "A table of 5%", "u": "A table of 15%"},
     model="m",
 )
 RESULT = Result("some-run", DATA)
@@ -29,6 +30,10 @@ def test_rows_are_found_by_their_cells_wherever_they_stand():
     assert RESULT.rows("t", a="none") == []
     assert len(RESULT.rows("t")) == 3
     assert [row["a"] for row in RESULT.all_rows("t")] == ["x", "y", "y", "w"]
+
+
+def test_a_table_is_found_by_how_its_title_begins():
+    assert RESULT.titled("A table of 5%") == "t"
 
 
 def test_numbers_checks_and_notes():
@@ -46,13 +51,15 @@ def test_numbers_checks_and_notes():
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda result: result.rows("none"), "one table 'none', found 0"),
-        (lambda result: result.row("t", a="y"), "one row of table 't' with a 'y', found 2"),
+        (lambda result: result.rows("none"), "one table 'none'; found 0"),
+        (lambda result: result.row("t", a="y"), "one row of table 't' with a 'y'; found 2"),
         (lambda result: result.row("t", a="none"), "found 0"),
-        (lambda result: result.rows("t", other=1), "a column 'other' of table 't', found none"),
-        (lambda result: result.all_rows("none"), "a table 'none', found none"),
-        (lambda result: result.held("none"), "one check 'none', found 0"),
-        (lambda result: result.text("none"), "one note 'none', found 0"),
+        (lambda result: result.rows("t", other=1), "a column 'other' of table 't'; found none"),
+        (lambda result: result.all_rows("none"), "a table 'none'; found none"),
+        (lambda result: result.held("none"), "one check 'none'; found 0"),
+        (lambda result: result.text("none"), "one note 'none'; found 0"),
+        (lambda result: result.titled("none"), "one table titled 'none'; found 0"),
+        (lambda result: result.titled("A "), "one table titled 'A '; found 2"),
     ],
 )
 def test_what_is_not_there_is_refused(call, said):
@@ -62,7 +69,7 @@ def test_what_is_not_there_is_refused(call, said):
 
 def test_a_table_that_comes_twice_is_not_guessed_at():
     twice = {**DATA, "parts": [*DATA["parts"], DATA["parts"][0]]}
-    with pytest.raises(InputError, match="one table 't', found 2"):
+    with pytest.raises(InputError, match="one table 't'; found 2"):
         Result("some-run", twice).rows("t")
 
 

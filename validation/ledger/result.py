@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
-from oracle._checks import InputError
+from oracle._checks import reject
 
 __all__ = ["Result", "Results"]
 
@@ -25,11 +25,11 @@ class Result:
         """The rows of the table of that key in which every one of `cells` stands."""
         found = [part for part in self._parts if part["kind"] == "table" and part["key"] == table]
         if len(found) != 1:
-            self._refuse(f"one table {table!r}", f"{len(found)}")
+            self.refuse(f"one table {table!r}", f"{len(found)}")
         rows = found[0]["rows"]
         for column in cells:
             if column not in [one["key"] for one in found[0]["columns"]]:
-                self._refuse(f"a column {column!r} of table {table!r}", "none")
+                self.refuse(f"a column {column!r} of table {table!r}", "none")
         return [row for row in rows if all(row[column] == value for column, value in cells.items())]
 
     def row(self, table: str, **cells: Any) -> Row:
@@ -37,7 +37,7 @@ class Result:
         found = self.rows(table, **cells)
         if len(found) != 1:
             said = ", ".join(f"{column} {value!r}" for column, value in cells.items())
-            self._refuse(f"one row of table {table!r} with {said}", f"{len(found)}")
+            self.refuse(f"one row of table {table!r} with {said}", f"{len(found)}")
         return found[0]
 
     def all_rows(self, table: str) -> list[Row]:
@@ -48,7 +48,7 @@ class Result:
             if part["kind"] == "table" and part["key"].rpartition(": ")[2] == table
         ]
         if not found:
-            self._refuse(f"a table {table!r}", "none")
+            self.refuse(f"a table {table!r}", "none")
         return [row for rows in found for row in rows]
 
     def number(self, row: Row, column: str) -> float:
@@ -57,25 +57,37 @@ class Result:
         if value in ("Infinity", "-Infinity"):  # which JSON lacks
             return float(value)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self._refuse(f"a number under {column!r}", repr(value))
+            self.refuse(f"a number under {column!r}", repr(value))
         return float(value)
 
     def text(self, note: str) -> str:
         """The sentence of the note of that key."""
         found = [part for part in self._parts if part["kind"] == "note" and part["key"] == note]
         if len(found) != 1:
-            self._refuse(f"one note {note!r}", f"{len(found)}")
+            self.refuse(f"one note {note!r}", f"{len(found)}")
         return str(found[0]["text"])
 
     def held(self, check: str) -> bool:
         """Whether the check of that key held."""
         found = [part for part in self._parts if part["kind"] == "check" and part["key"] == check]
         if len(found) != 1:
-            self._refuse(f"one check {check!r}", f"{len(found)}")
+            self.refuse(f"one check {check!r}", f"{len(found)}")
         return bool(found[0]["ok"])
 
-    def _refuse(self, expected: str, found: str) -> NoReturn:
-        raise InputError(f"result of {self.name}: expected {expected}, found {found}. Run it again.")
+    def titled(self, start: str) -> str:
+        """The key of the one table whose title begins so."""
+        found = [
+            part["key"]
+            for part in self._parts
+            if part["kind"] == "table" and part.get("title", "").startswith(start)
+        ]
+        if len(found) != 1:
+            self.refuse(f"one table titled {start!r}", f"{len(found)}")
+        return str(found[0])
+
+    def refuse(self, expected: str, found: str) -> NoReturn:
+        """Raise InputError: the result is not what the rule takes it to be."""
+        reject(f"result of {self.name}", expected=expected, found=found, todo="Run it again.")
 
 
 class Results(Mapping[str, Result]):

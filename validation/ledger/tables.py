@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from validation.claims import Claim, Figure
-from validation.ledger.finding import VERDICTS, Finding
+from validation.ledger.finding import NOT_TESTABLE, VERDICTS, Finding
 from validation.ledger.saved import TABLE
 from validation.report.document import Check, Column, Note, Table
 from validation.wording import counted
@@ -83,7 +83,7 @@ def detail(claim: Claim, finding: Finding, commands: Commands) -> Table:
         "T": finding.lengths,
         "floor": finding.floor,
         "verdict": finding.verdict,
-        "it would take": claim.needs if finding.verdict == VERDICTS[-1] else "",
+        "it would take": claim.needs if finding.verdict == NOT_TESTABLE else "",
     }
     columns = (Column("entry", "entry"), Column("text", "text"))
     rows = tuple((name, text) for name, text in entries.items() if text)

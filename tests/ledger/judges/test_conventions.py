@@ -2,6 +2,7 @@
 
 import pytest
 from ledger_results import both_ways, judged, made_up
+from wording import refused
 
 from validation.ledger.finding import FAILS, HOLDS, IN_DIRECTION, NOT_TESTABLE
 from validation.ledger.judges import conventions
@@ -28,12 +29,13 @@ def both(**second):
     return {"audit-minilm": audit(), "audit-smollm2": audit("two", "llama", **second)}
 
 
-def maps(clark, jsd, entropy=0.3):
-    """Maps with R² of the sink share under keep and drop, for the preset and for JSD."""
+def maps(clark, jsd=(0.9, 0.1), entropy=0.3, family="bert", other=(0.9, 0.1)):
+    """Maps with R² of the sink share under keep and drop, for the preset and JSD, and of another model."""
 
     def axes(kept, dropped):
         return [
-            {"side": side, "covariate": covariate, "r_squared": value, "halves_low": 0.1, "halves_high": 0.2}
+            {"side": side, "covariate": covariate, "r_squared": value, "axis_1": value / 2}
+            | {"halves_low": 0.1, "halves_high": 0.2}
             for side, covariate, value in (
                 ("keep", "mean sink share", kept),
                 ("keep", "content entropy", entropy),
@@ -42,8 +44,13 @@ def maps(clark, jsd, entropy=0.3):
             )
         ]
 
+    def run(name, family, first, second):
+        tables = {"axes_clark2019": axes(*first), "axes_jsd": axes(*second)}
+        return made_up(tables, model=name, model_sizes={"family": family})
+
     return {
-        "audit-minilm-clusters": made_up({"axes_clark2019": axes(*clark), "axes_jsd": axes(*jsd)}),
+        "audit-minilm-clusters": run("one", family, clark, jsd),
+        "audit-smollm2-clusters": run("two", "llama", other, other),
     }
 
 
@@ -70,13 +77,13 @@ CASES = [
         {"audit-minilm": audit(flips=(0.1, 0.1, 0.3)), "audit-smollm2": audit(flips=(0.1, 0.1, 0.3))},
     ),
     ("breadth", NOT_TESTABLE, both()),
-    ("artefact", HOLDS, maps((0.8, 0.1), (0.9, 0.4))),
-    ("artefact", IN_DIRECTION, maps((0.8, 0.5), (0.9, 0.4))),
-    ("artefact", IN_DIRECTION, maps((0.6, 0.1), (0.9, 0.1), entropy=0.7)),
-    ("artefact", FAILS, maps((0.4, 0.1), (0.49, 0.1))),
-    ("safe-map", HOLDS, safe(safety("safe", "depends"), safety("depends", "safe"))),
-    ("safe-map", IN_DIRECTION, safe(safety("safe", "depends"), safety("depends", "depends"))),
-    ("safe-map", FAILS, safe(safety("safe", "depends", whole="cannot say"), safety("safe", "safe"))),
+    ("artefact", HOLDS, maps((0.8, 0.1))),
+    ("artefact", HOLDS, maps((0.4, 0.1), jsd=(0.1, 0.1), other=(0.1, 0.1))),
+    ("artefact", IN_DIRECTION, maps((0.6, 0.1), entropy=0.7)),
+    ("artefact", FAILS, maps((0.49, 0.1), entropy=0.7)),
+    ("artefact", FAILS, maps((0.8, 0.4))),
+    ("artefact", FAILS, maps((0.6, 0.3), entropy=0.7)),
+    ("safe-map", NOT_TESTABLE, safe(safety("safe", "depends"), safety("depends", "safe"))),
 ]
 
 
@@ -87,7 +94,7 @@ def test_the_rule_decides(claim, verdict, results):
 
 def test_every_rule_can_go_either_way():
     """That of breadth needs ten models, and is tried below."""
-    assert both_ways(CASES, [name for name in conventions.__all__ if name != "breadth"])
+    assert both_ways(CASES, [name for name in conventions.__all__ if name != "breadth"], ("safe_map",))
 
 
 @pytest.mark.parametrize(("last", "verdict"), [("depends", HOLDS), ("safe", FAILS)])
@@ -110,4 +117,29 @@ def test_floors_stand_beside_what_was_found():
     found = judged("flips", both())
     assert "one: cosine 20.0%, JSD 30.0%, entropy 40.0%" in found.found
     assert found.floor.count("cosine 5.0%, JSD 5.0%, entropy 5.0%") == 2
-    assert "halves of the texts 10.0% to 20.0%" in judged("artefact", maps((0.8, 0.1), (0.9, 0.4))).floor
+    assert "halves of the texts 10.0% to 20.0%" in judged("artefact", maps((0.8, 0.1))).floor
+
+
+def test_what_explains_more_than_the_sink_is_said_and_other_maps_stand_beside():
+    found = judged("artefact", maps((0.6, 0.1), entropy=0.7)).found
+    assert "content entropy explains more than the sink does, 70.0% against 60.0%" in found
+    assert "sink kept: mean sink share 60.0% (0.30), content entropy 70.0% (0.35); sink dropped" in found
+    first, beside = found.split("Beside it, not judged: ")
+    assert first.startswith("one, Clark et al. 2019: ")
+    assert [part.split(":")[0] for part in beside.split("; ") if "R²" in part] == [
+        "one, JSD",
+        "two, Clark et al. 2019",
+        "two, JSD",
+    ]
+    assert "explains more" not in judged("artefact", maps((0.8, 0.1))).found
+
+
+def test_the_pipeline_of_bert_is_judged_on_its_architecture():
+    with refused("claim artefact: result of audit-minilm-clusters", "a model of the family bert", "one"):
+        judged("artefact", maps((0.8, 0.1), family="llama"))
+
+
+def test_our_map_stands_beside_theirs():
+    assert (
+        "of 2 cells 1 depends, 1 safe" in judged("safe-map", safe(safety("safe", "depends"), safety())).found
+    )

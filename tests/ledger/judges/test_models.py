@@ -2,6 +2,7 @@
 
 import pytest
 from ledger_results import CLAIMS, both_ways, judged, made_up
+from wording import refused
 
 from validation.ledger.finding import FAILS, HOLDS, IN_DIRECTION, NOT_TESTABLE
 from validation.ledger.judges import models
@@ -9,20 +10,20 @@ from validation.ledger.judges import models
 SIZES = {"layers": 6, "heads": 12, "d_model": 384}
 
 
-def kept(first_four):
-    """What the value norm leaves of the median in three measurements."""
+def kept(shallow, deep, layers=(6, 30), taken="all", texts="same"):
+    """What the value norm leaves of the median of two models."""
 
-    def run(name, layers, part):
+    def run(name, count, part, texts="same"):
         rows = [
             {"weighting": weighting, "median": median}
             for weighting, median in (("attention", 0.5), ("value norm", 0.5 * part))
         ]
-        return made_up({"headline": rows}, model=name, model_sizes={"layers": layers})
+        about = {"layers": taken, "texts_sha256": texts, "convention": "keep"}
+        return made_up({"headline": rows}, model=name, model_sizes={"layers": count}, **about)
 
     return {
-        "measure-minilm-first-four": run("minilm-l6", 6, first_four),
-        "validate": run("minilm-l6", 6, 0.2),
-        "measure-smollm2": run("smollm2-135m", 30, 0.1),
+        "validate": run("minilm-l6", layers[0], shallow),
+        "measure-smollm2": run("smollm2-135m", layers[1], deep, texts),
     }
 
 
@@ -45,8 +46,9 @@ SETUP = {
     )
 }
 CASES = [
-    ("depth", FAILS, kept(0.3)),
-    ("depth", NOT_TESTABLE, kept(0.6)),
+    ("depth", FAILS, kept(0.2, 0.3)),
+    ("depth", NOT_TESTABLE, kept(0.2, 0.2)),
+    ("depth", NOT_TESTABLE, kept(0.3, 0.2)),
     ("rollout", HOLDS, rolled(0.92, 0.95, 0.98)),
     ("rollout", IN_DIRECTION, rolled(0.85, 0.9, 0.95)),
     ("rollout", FAILS, rolled(0.4, 0.5, 0.6)),
@@ -72,10 +74,27 @@ def test_every_rule_can_go_either_way():
     }
 
 
-def test_depth_is_judged_by_the_first_layers_beside_the_published_ones():
-    found = judged("depth", kept(0.3)).found
-    assert "0.30 in the first 4 layers of minilm-l6, 0.50 in the published 4 layers" in found
-    assert "0.20 in all 6 of minilm-l6, 0.10 in all 30 of smollm2-135m" in found
+def test_depth_is_judged_by_two_models_and_the_published_one_stands_beside():
+    found = judged("depth", kept(0.2, 0.3)).found
+    assert "leaves 0.20 in minilm-l6 (all 6 layers), 0.30 in smollm2-135m (all 30 layers)" in found
+    assert (
+        "published 0.50 in 4 layers, of displayed rows, which are of another kind and decide nothing" in found
+    )
+    assert "Whether the effect carries over to that model is not tested" in found
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"layers": (6, 6)}, ("measure-smollm2", "all 30 layers of a model of 30", "all 6 layers")),
+        ({"taken": "0-3"}, ("validate", "all 6 layers of a model of 6", "0-3 6 layers")),
+        ({"texts": "other"}, ("measure-smollm2", "the texts and the convention of the other model")),
+    ],
+)
+def test_depth_is_not_judged_by_layers_of_one_model_or_on_other_texts(wrong, said):
+    run, *rest = said
+    with refused(f"claim depth: result of {run}", *rest):
+        judged("depth", kept(0.2, 0.3, **wrong))
 
 
 def test_what_stands_beside_an_untestable_claim_has_its_numbers():
@@ -83,3 +102,11 @@ def test_what_stands_beside_an_untestable_claim_has_its_numbers():
         "here 6 layers, 384 wide, 72 heads, 2 sentences of our own, 136 words with a row"
     )
     assert "the -> other 0.500 (90.0% sink)" in judged("link-the-scissors", links("the", 0.5)).found
+
+
+def test_rows_that_read_results_are_counted():
+    found = judged("code", {}).found
+    assert found.endswith(
+        f"of the {len(CLAIMS)} rows here {sum(map(bool, (c.runs for c in CLAIMS.values())))} "
+        "are read from results of runs"
+    )

@@ -1,9 +1,12 @@
 """Identities, mutations and agreements on made-up results: a deviation, a surviving mutant must be seen."""
 
+from dataclasses import replace
+
 import pytest
 from ledger_results import CLAIMS, both_ways, judged, made_up
+from wording import refused
 
-from validation.ledger.finding import FAILS, HOLDS, IN_DIRECTION
+from validation.ledger.finding import FAILS, HOLDS, IN_DIRECTION, NOT_TESTABLE
 from validation.ledger.judges import proofs
 
 SIZES = {"layers": 6, "heads": 12, "d_model": 384}
@@ -14,12 +17,12 @@ def links(of_row):
     return {"validate": made_up({"links_named": [row], "links_most_sink": [row]})}
 
 
-def diff(attention=1e-6, held=True, within=True, bound=1e-5):
+def diff(attention=1e-6):
     rows = [
         {"stage": "attention", "max_absolute": attention, "within": True, "bound": 1e-5, "bound_of": "1"},
-        {"stage": "values", "max_absolute": 1e-6, "within": within, "bound": bound, "bound_of": "row norm"},
+        {"stage": "values", "max_absolute": 4e-6, "within": True, "bound": 1e-5, "bound_of": "row norm"},
     ]
-    return {"diff-float32": made_up({"diff": rows}, {"diff.bounds": held}, model_sizes=SIZES)}
+    return {"diff-float32": made_up({"diff": rows})}
 
 
 def controls(unit=0, true=50, zero=0.1, held=True):
@@ -54,8 +57,11 @@ def mutants(claim, survivor=None, without=None):
     return {"validate": made_up({"mutants_measure": [*rows, other], "mutants_distance": [other]})}
 
 
-def preset(points, survivor=None):
-    rows = [{"side": "keep", "axis_1": 0.0, "axis_2": None if head >= points else 0.1} for head in range(72)]
+def preset(points, survivor=None, axes=2):
+    rows = [
+        {"side": "keep"} | {f"axis_{axis + 1}": None if head >= points else 0.1 for axis in range(axes)}
+        for head in range(72)
+    ]
     tables = {"points_clark2019": rows}
     return {
         **mutants("clark-recipe", survivor),
@@ -63,31 +69,41 @@ def preset(points, survivor=None):
     }
 
 
-def cells(content="holds", other="fails"):
+NAMES = [
+    ("Aitchison", "drop"),
+    ("Aitchison", "keep"),
+    ("Aitchison sink", "keep"),
+    *((f"other {number}", side) for number in range(6) for side in ("keep", "drop")),
+]
+
+
+def cells(content="holds", other="fails", names=NAMES, sinks=("one", "several"), more=()):
+    """Every cell of these distances; the content distance under an offset, the others under a sink score."""
     rows = [
-        {"change": change, "metric": metric, "convention": convention, "sinks": sinks, "found": found}
+        {"change": change, "metric": metric, "convention": convention, "sinks": sink}
+        | {"found": {"sink score": other, "offset": content}.get(change, "holds")}
+        for metric, convention in names
         for change in ("constant", "sink score", "offset", "permutation")
-        for sinks in ("one", "several")
-        for metric, convention, found in (
-            ("Aitchison", "drop", content if change == "offset" else "holds"),
-            ("JSD", "keep", other if change == "sink score" else "holds"),
-        )
+        for sink in sinks
     ]
+    for row in rows:
+        own = (row["metric"], row["convention"]) == ("Aitchison", "drop")
+        row["found"] = "holds" if own != (row["change"] == "offset") else row["found"]
     rows.append(rows[0] | {"change": "temperature", "found": "fails"})  # another law, not of this claim
-    return {"invariances": made_up({"invariance_cells": rows})}
+    rows += [rows[0] | row for row in more]
+    return {"invariances": made_up({"invariance_cells": rows}, model="one")}
 
 
 CASES = [
     ("display", HOLDS, links(0.06)),
     ("display", FAILS, links(0.0601)),
-    ("port", HOLDS, diff(2.6e-6)),
-    ("port", IN_DIRECTION, diff(2.7e-6)),
-    ("port", FAILS, diff(2.7e-6, held=False)),
+    ("port", HOLDS, diff(1.324e-6)),
+    ("port", IN_DIRECTION, diff(1.325e-6)),
+    ("port", IN_DIRECTION, diff(1.32e-5)),
+    ("port", FAILS, diff(1.33e-5)),
     ("two-attention", HOLDS, diff(1.204e-4)),
     ("two-attention", FAILS, diff(1.21e-4)),
-    ("two-norms", HOLDS, diff()),
-    ("two-norms", FAILS, diff(within=False)),
-    ("two-norms", FAILS, diff(bound=1.3e-5)),
+    ("two-norms", NOT_TESTABLE, diff()),
     ("unit-norms", HOLDS, controls()),
     ("unit-norms", FAILS, controls(unit=1)),
     ("unit-norms", FAILS, controls(true=0)),
@@ -101,11 +117,12 @@ CASES = [
     ("formula", FAILS, mutants("formula", without="‖a f‖ = a ‖f‖")),
     ("orthogonal-split", HOLDS, mutants("orthogonal-split")),
     ("entropy-split", FAILS, mutants("entropy-split", survivor="channels add up")),
-    ("clark-recipe", HOLDS, preset(72)),
+    ("clark-recipe", IN_DIRECTION, preset(72)),
+    ("clark-recipe", FAILS, preset(72, axes=3)),
     ("clark-recipe", FAILS, preset(71)),
     ("clark-recipe", FAILS, preset(72, survivor="clark2019 by loops")),
-    ("invariances", HOLDS, cells()),
-    ("invariances", IN_DIRECTION, cells(other="holds")),
+    ("invariances", IN_DIRECTION, cells()),
+    ("invariances", FAILS, cells(other="holds")),
     ("invariances", FAILS, cells(content="fails")),
 ]
 
@@ -116,10 +133,37 @@ def test_the_rule_decides(claim, verdict, results):
 
 
 def test_every_rule_can_go_either_way():
-    assert both_ways(CASES, proofs.__all__)
+    assert both_ways(CASES, proofs.__all__, ("value_norms_agree",))
 
 
 def test_the_wrong_sum_is_shown_with_its_evidence():
     assert judged("arithmetic", sum_again(0.919)).found == (
         "95% at 0.6 becomes 91.9%; 73% would take a factor of 0.142"
     )
+
+
+def test_another_port_is_called_one():
+    assert judged("port", diff()).found.startswith("another port, ours: ")
+
+
+@pytest.mark.parametrize("key", ["clark_kept", "clark_uniform"])
+def test_the_published_weights_are_those_that_the_preset_smooths_by(monkeypatch, key):
+    claim = CLAIMS["clark-recipe"]
+    figures = tuple(replace(one, value=0.5) if one.key == key else one for one in claim.figures)
+    monkeypatch.setitem(CLAIMS, "clark-recipe", replace(claim, figures=figures))
+    assert judged("clark-recipe", preset(72)).verdict == FAILS
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"names": NAMES[:-1]}, "15 distances"),
+        ({"names": [*NAMES[1:], ("another", "keep")]}, "one of them"),
+        ({"sinks": ("one",)}, "the 8 cells of ('Aitchison', 'drop')"),
+        ({"more": [{"sinks": "none"}]}, "the 8 cells of ('Aitchison', 'drop')"),
+        ({"more": [{}]}, "each cell once"),
+    ],
+)
+def test_exactly_the_cells_of_the_rule_are_taken(given, said):
+    with refused("claim invariances: result of invariances", said):
+        judged("invariances", cells(**given))

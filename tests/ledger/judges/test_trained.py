@@ -7,6 +7,9 @@ from wording import refused
 from validation.ledger.finding import FAILS, HOLDS, IN_DIRECTION, NOT_TESTABLE
 from validation.ledger.judges import trained
 from validation.prediction.frozen import FROZEN_SHA256
+from validation.studies.pruning import choosing
+
+CHOICES = CLAIMS["pruning"].number("choices")
 
 
 def pruned(*cuts, contribution=5000.0):
@@ -14,12 +17,17 @@ def pruned(*cuts, contribution=5000.0):
     columns = ("heads_by", "text_1", "text_2", "matched_median", "matched_most")
     uniform = ("uniform draws, median", 1.4, 1.5, None, None)
     own = ("lowest content contribution", contribution, contribution, 1.0, 1.0)
-    named = [(f"lowest channel {number}", *cut) for number, cut in enumerate(cuts)]
+    calm = [(name, 1.0, 1.0, 1.0, 1.0) for name in CHOICES]
+    named = [(name, *cut) for name, cut in zip(CHOICES, cuts, strict=False)]
     tables = {
-        "pruned_0": [dict(zip(columns, row, strict=True)) for row in (uniform, ("calm", 1.0, 1.0, 1.0, 1.0))],
-        "pruned_1": [dict(zip(columns, row, strict=True)) for row in (uniform, own, *named)],
+        "pruned_b": [
+            dict(zip(columns, row, strict=True)) for row in (uniform, own, *named, *calm[len(named) :])
+        ],
+        "pruned_a": [dict(zip(columns, row, strict=True)) for row in (uniform, *calm)],
     }
-    return {"prune-smollm2": made_up(tables, budgets=[0.05, 0.1])}
+    of = "of the heads cut (7 of 70): perplexity"
+    titles = {"pruned_a": f"5% {of}", "pruned_b": f"10% {of}"}
+    return {"prune-smollm2": made_up(tables, titles=titles, budgets=[0.05, 0.1])}
 
 
 def toys(same_as=None):
@@ -69,7 +77,24 @@ def test_every_rule_can_go_either_way():
 def test_random_heads_stand_beside_the_choices():
     assert judged("pruning", pruned((501, 502, 5, 120))).floor == "median of uniform draws at most 1.50 times"
     floor = judged("pruning-channel", pruned((501, 502, 5, 120))).floor
-    assert floor.endswith("lowest channel 0 at 10% 5 (most 120)")
+    assert floor.endswith("highest sink share at 10% 5 (most 120)")
+
+
+def test_choices_are_those_of_the_study_without_the_contribution():
+    of_study = [choice.label for choice in choosing.CHOICES if choice.criterion != "content_contribution"]
+    assert sorted(CHOICES) == sorted(of_study)
+    assert CLAIMS["pruning-channel"].number("choices") == CHOICES
+
+
+def test_a_choice_and_a_budget_that_are_not_there_are_refused():
+    results = pruned((101, 102, 90, 120))
+    results["prune-smollm2"]["parts"][0]["rows"].pop()
+    with refused("claim pruning: result of prune-smollm2", f"with heads_by '{CHOICES[-1]}'", "0"):
+        judged("pruning", results)
+    results = pruned((101, 102, 90, 120))
+    results["prune-smollm2"]["provenance"]["budgets"].append(0.2)
+    with refused("claim pruning: result of prune-smollm2", "one table titled '20% of the heads cut '", "0"):
+        judged("pruning", results)
 
 
 def test_an_infinite_ratio_is_above_every_other():
@@ -94,7 +119,8 @@ def test_the_ledger_holds_the_hash_of_the_frozen_predictor():
 
 
 def test_a_result_of_another_predictor_is_not_taken():
-    assert judged("predictor", predicted("0" * 64)).found.startswith("NOT JUDGED")
+    with refused("claim predictor: result of predict-smollm2", FROZEN_SHA256[:16], "0000000000000000"):
+        judged("predictor", predicted("0" * 64))
 
 
 def test_a_changed_predictor_is_noticed(monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from oracle.distances import CONVENTIONS
 from validation.claims import Claim
@@ -13,7 +13,8 @@ from validation.wording import percent
 __all__ = ["artefact", "breadth", "depends", "flips_in_range", "safe_map"]
 
 _METRICS = ("cosine", "JSD", "entropy")
-_MAPS = {"clark2019": "Clark et al. 2019", "jsd": "JSD"}
+_STANDARD = "clark2019"
+_MAPS = {_STANDARD: "Clark et al. 2019", "jsd": "JSD"}
 _SINK = "mean sink share"
 
 
@@ -59,42 +60,56 @@ def breadth(claim: Claim, results: Results) -> Finding:
 
 
 def artefact(claim: Claim, results: Results) -> Finding:
-    """Whether the map of the heads shows the sink with it kept, and no more with it dropped."""
-    (name,) = claim.runs
-    run, most = results[name], claim.number("most")
-    said, floors, shown = [], [], []
-    for metric, words in _MAPS.items():
-        rows = run.rows(f"axes_{metric}")
-        kept, dropped = (
-            {row["covariate"]: run.number(row, "r_squared") for row in rows if row["side"] == side}
-            for side in CONVENTIONS
-        )
-        leads = max(kept, key=lambda covariate: kept[covariate])
-        shown.append(kept[_SINK] >= most and leads == _SINK and dropped[_SINK] < kept[_SINK] / 2)
-        said.append(
-            f"{words}: {_SINK} explains {percent(kept[_SINK])} of both axes with the sink kept, "
-            f"{percent(dropped[_SINK])} with it dropped"
-            + ("" if leads == _SINK else f"; {leads} explains more, {percent(kept[leads])}")
-        )
-        halves = run.row(f"axes_{metric}", side="keep", covariate=_SINK)
-        low, high = (percent(run.number(halves, f"halves_{end}")) for end in ("low", "high"))
-        floors.append(f"{words}, halves of the texts {low} to {high}")
-    return Finding("; ".join(said), verdict(all(shown), any(shown)), "; ".join(floors))
+    """Whether the standard pipeline's map of the heads shows the sink, and no more with it dropped."""
+    runs = [results[name] for name in claim.runs]
+    judged = results["audit-minilm-clusters"]
+    if judged.provenance["model_sizes"]["family"] != claim.number("family"):
+        judged.refuse(f"a model of the family {claim.number('family')}", _model(judged))
+    kept, dropped = (_fits(judged, _STANDARD, side) for side in CONVENTIONS)
+    leads = max(kept, key=lambda covariate: kept[covariate])
+    gone = dropped[_SINK] < kept[_SINK] / 2
+    against = f"{percent(kept[leads])} against {percent(kept[_SINK])}"
+    more = "" if leads == _SINK else f"; {leads} explains more than the sink does, {against}"
+    beside = "; ".join(
+        _map_words(run, name) for run in runs for name in _MAPS if run is not judged or name != _STANDARD
+    )
+    halves = judged.row(f"axes_{_STANDARD}", side="keep", covariate=_SINK)
+    low, high = (percent(judged.number(halves, f"halves_{end}")) for end in ("low", "high"))
+    return Finding(
+        f"{_map_words(judged, _STANDARD)}{more}. Beside it, not judged: {beside}",
+        verdict(gone and leads == _SINK, gone and kept[_SINK] >= claim.number("most")),
+        f"{_MAPS[_STANDARD]}, halves of the texts {low} to {high}",
+    )
 
 
 def safe_map(claim: Claim, results: Results) -> Finding:
-    """Whether the audit's maps tell safe layers from others."""
-    said, tells = [], []
+    """Our map, beside theirs that nobody here has seen."""
+    said = []
     for name in claim.runs:
         run = results[name]
         rows = run.rows("safety")
-        whole = [row["verdict"] for row in rows if row["scope"] == "all"]
         layers = [row["verdict"] for row in rows if row["scope"].startswith("layer ")]
-        tells.append("cannot say" not in whole and {"safe", "depends"} <= set(layers))
         counts = ", ".join(f"{layers.count(word)} {word}" for word in dict.fromkeys(sorted(layers)))
         safe = [row["metric"] for row in rows if row["scope"] == "all" and row["verdict"] == "safe"]
         said.append(f"{_model(run)}: of {len(layers)} cells {counts}; safe over all: {_list(safe)}")
-    return Finding("; ".join(said), verdict(all(tells), any(tells)))
+    return Finding(f"their map is not at hand; ours: {'; '.join(said)}", NOT_TESTABLE)
+
+
+def _fits(run: Result, name: str, side: str, column: str = "r_squared") -> Mapping[str, float]:
+    """How each covariate of the heads goes with a map, by the covariate."""
+    rows = run.rows(f"axes_{name}", side=side)
+    return {row["covariate"]: run.number(row, column) for row in rows}
+
+
+def _map_words(run: Result, name: str) -> str:
+    """R² on both axes of every covariate with the sink kept, and |r| with axis 1; of the sink dropped too."""
+    kept, first = (_fits(run, name, "keep", column) for column in ("r_squared", "axis_1"))
+    each = ", ".join(f"{one} {percent(kept[one])} ({first[one]:.2f})" for one in kept)
+    dropped = percent(_fits(run, name, "drop")[_SINK])
+    return (
+        f"{_model(run)}, {_MAPS[name]}: R² on both axes (|r| with axis 1), sink kept: {each}; sink dropped: "
+        f"{_SINK} {dropped}"
+    )
 
 
 def _model(run: Result) -> str:

@@ -51,13 +51,13 @@ def duplicates(claim: Claim, results: Results) -> Finding:
 def hundredfold(claim: Claim, results: Results) -> Finding:
     """Whether a choice multiplies the perplexity of both texts by the published factor."""
     run, wanted = results["prune-smollm2"], claim.figure("hundredfold").value
-    cuts = list(_cuts(run))
+    cuts = list(_cuts(claim, run))
     above = [cut for cut in cuts if cut.both > wanted]
     most = max(cuts, key=lambda cut: cut.both)
     said = f"{len(above)} of {len(cuts)} choices and budgets, on both texts; the most: {most.words} times"
     uniform = max(
         run.number(run.row(table, heads_by="uniform draws, median"), text)
-        for table in _tables(run)
+        for table in _tables(run).values()
         for text in ("text_1", "text_2")
     )
     floor = f"median of uniform draws at most {uniform:.2f} times"
@@ -67,16 +67,20 @@ def hundredfold(claim: Claim, results: Results) -> Finding:
 def channel_beyond_layers(claim: Claim, results: Results) -> Finding:
     """Whether the factor remains once the layers are matched."""
     run, wanted = results["prune-smollm2"], figure("hundredfold").value
-    above = [cut for cut in _cuts(run) if cut.both > wanted]
+    above = [cut for cut in _cuts(claim, run) if cut.both > wanted]
     if not above:
         return Finding("no choice reaches the factor", NOT_TESTABLE)
     outside = [cut for cut in above if cut.first > cut.most]
-    said = "; ".join(f"{cut.words}, {cut.first / cut.matched:.2f} times its layers' median" for cut in above)
+    said = "; ".join(
+        f"{cut.name} {cut.first:.0f}, {cut.first / cut.matched:.2f} times its layers' median" for cut in above
+    )
     floors = "; ".join(f"{cut.name} {cut.matched:.0f} (most {cut.most:.0f})" for cut in above)
-    holds = any(cut.first > wanted * cut.matched for cut in outside)
+    holds, some = (
+        any(cut.first > times * cut.matched for cut in outside) for times in (wanted, claim.number("beyond"))
+    )
     return Finding(
-        said,
-        verdict(holds, any(cut.first > 2 * cut.matched for cut in outside)),
+        f"on text 1: {said}",
+        verdict(holds, some),
         f"random heads of the same layers, text 1: {floors}",
     )
 
@@ -87,23 +91,24 @@ def predictor(claim: Claim, results: Results) -> Finding:
     load_predictor(sha256=sha256)
     run = results["predict-smollm2"]
     if sha256[:16] not in run.text("predictor"):
-        return Finding("NOT JUDGED: the result is of another predictor. Run it again.", NOT_TESTABLE)
+        run.refuse(f"a result of the predictor {sha256[:16]}", repr(run.text("predictor")))
     words = [row["verdict"] for row in run.rows("predictions")]
     counts = ", ".join(f"{words.count(word)} {word}" for word in ("confirmed", "abstained", "failed"))
     said = f"ours on {run.provenance['model']}, over {len(words)} metrics: {counts} (SHA-256 {sha256[:16]})"
     return Finding(said, NOT_TESTABLE)
 
 
-def _tables(run: Result) -> list[str]:
-    return [f"pruned_{number}" for number in range(len(run.provenance["budgets"]))]
+def _tables(run: Result) -> Mapping[str, str]:
+    """The key of the table of each budget, by the budget in words."""
+    words = [f"{100 * budget:.4g}%" for budget in run.provenance["budgets"]]
+    return {budget: run.titled(f"{budget} of the heads cut ") for budget in words}
 
 
-def _cuts(run: Result) -> Iterator[_Cut]:
-    """Choices by sink share or entropy, at every budget."""
-    for budget, table in zip(run.provenance["budgets"], _tables(run), strict=True):
-        for row in run.rows(table):
-            if not row["heads_by"].startswith("uniform draws") and "contribution" not in row["heads_by"]:
-                yield _cut(run, f"{row['heads_by']} at {100 * budget:g}%", row)
+def _cuts(claim: Claim, run: Result) -> Iterator[_Cut]:
+    """The choices that the rule names, at every budget."""
+    for budget, table in _tables(run).items():
+        for choice in claim.number("choices"):
+            yield _cut(run, f"{choice} at {budget}", run.row(table, heads_by=choice))
 
 
 def _cut(run: Result, name: str, row: Mapping[str, Any]) -> _Cut:
