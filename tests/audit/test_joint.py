@@ -1,14 +1,16 @@
 """Several models audited together: the map, the groups of layers, the sentences, and what is refused."""
 
 import dataclasses
+import gc
 import json
+import weakref
 
 import numpy as np
 import pytest
 from audit_rows import only_the_sink_differs, sink_and_content_apart
 from text_models import small_model
 
-from oracle import VerdictFlips
+from oracle import InputError, Unavailable, VerdictFlips
 from validation.audit import audit_arrays, command, joint
 from validation.audit.context import Context
 from validation.audit.flips import WITHIN
@@ -98,6 +100,81 @@ def test_a_model_twice_is_refused(call):
     code, _, err = call(models="aba")
     assert code == 2
     assert "a twice" in err
+
+
+def test_a_model_that_is_not_there_is_refused_before_any_is_audited(call, monkeypatch):
+    def load(name, progress):
+        if name == "z":
+            raise InputError("model: expected a model; found 'z'. Name one.")
+        return small_model()
+
+    monkeypatch.setattr(command, "load", load)
+    monkeypatch.setattr(command, "audit", lambda *_, **__: pytest.fail("one was audited"))
+    code, shown, err = call(models="az")
+    assert (code, shown) == (2, "")
+    assert "found 'z'" in err
+
+
+def test_layers_that_one_model_lacks_are_refused_before_any_is_audited(call, monkeypatch):
+    def load(name, progress):
+        model = small_model()
+        layers = model.layers[: 1 if name == "b" else None]
+        return dataclasses.replace(
+            model, layers=layers, config=dataclasses.replace(model.config, n_layers=len(layers)), name=name
+        )
+
+    monkeypatch.setattr(command, "load", load)
+    monkeypatch.setattr(command, "audit", lambda *_, **__: pytest.fail("one was audited"))
+    code, _, err = call("--layers", "1")
+    assert code == 2
+    assert "b: layers: expected layers from 0 to 0" in err
+
+
+@pytest.mark.parametrize("error", [InputError("text 2: expected less."), Unavailable("No."), MemoryError()])
+def test_a_failure_of_a_later_model_leaves_the_finished_ones(call, monkeypatch, tmp_path, error):
+    whole = command.audit
+
+    def audit(model, *arguments, **options):
+        if model.name == "b":
+            raise error
+        return whole(model, *arguments, **options)
+
+    monkeypatch.setattr(command, "audit", audit)
+    out = tmp_path / "some.json"
+    code, shown, _ = call("--json", out, models="abc" if str(error) == "No." else "ab")
+    assert code == 3
+    assert "Model a\n=" in shown
+    assert "Model b" not in shown
+    assert ("All models together" in shown) == ("Model c\n=" in shown) == (str(error) == "No.")
+    said = part_of(json.loads(out.read_text()), "not_run")["text"]
+    assert said == f"NOT RUN: b: {str(error) or 'not enough memory'}"
+
+
+def test_no_two_models_are_held_at_a_time(call, monkeypatch):
+    whole, seen = command.audit, []
+
+    def audit(model, *arguments, **options):
+        gc.collect()
+        assert all(one() is None for one in seen)
+        found = whole(model, *arguments, **options)
+        seen.extend(map(weakref.ref, (model, found.analysis)))
+        return found
+
+    monkeypatch.setattr(command, "audit", audit)
+    assert call()[0] == 0
+    assert len(seen) == 4
+
+
+def test_models_of_one_name_go_by_the_names_that_were_given(call, monkeypatch, tmp_path):
+    def load(name, progress):
+        return dataclasses.replace(small_model(seed=ord(name)), name="same" if name in "ab" else name)
+
+    monkeypatch.setattr(command, "load", load)
+    out = tmp_path / "same.json"
+    assert call("--json", out, models="abc")[0] == 0
+    document = json.loads(out.read_text())
+    assert [document["provenance"][f"model_{place}"]["name"] for place in (1, 2, 3)] == ["a", "b", "c"]
+    assert {row["model"] for row in records(part_of(document, "joint"))} == {"a", "b", "c"}
 
 
 # --- the sentences ------------------------------------------------------------------------------------
