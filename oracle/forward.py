@@ -29,7 +29,7 @@ def forward(
     mask: Sequence[bool] | Array | None = None,
     token_types: Sequence[int] | Array | None = None,
     sink: str | Sequence[int] | Array = "special",
-    keep: Iterable[str] = KEEP_DEFAULT,
+    keep: Iterable[str] | None = None,
     truncate: bool = False,
     each: Callable[[int, Trace], None] | None = None,
 ) -> Trace:
@@ -38,14 +38,18 @@ def forward(
     `text_or_token_ids` is a string (the model's own tokenizer adds its special tokens) or token ids (token,).
     `mask` (token,) is False at padding, which stays in the arrays and is invisible; positions count from
     the first real token. `sink` is read by `choose_sinks`; in a causal model "special", the default, is the
-    first real token, whether that is a BOS or not. `keep` names what the Trace stores. A text
-    longer than the model's positions raises InputError, unless `truncate` keeps its first positions
-    (of a string: the tokenizer cuts it and closes it with its special tokens).
+    first real token, whether that is a BOS or not. `keep` names what the Trace stores: by default
+    KEEP_DEFAULT, and with `each` all of it but the hidden states. A text longer than the model's positions
+    raises InputError, unless `truncate` keeps its first positions (of a string: the tokenizer cuts it and
+    closes it with its special tokens).
 
-    `each` is called after every layer with (layer, trace), a Trace whose arrays have that one layer and are
-    overwritten by the next: what is kept does not grow with the number of layers then, and the Trace that is
-    returned holds none of it. `hidden_states` cannot be kept so.
+    `each` is called after every layer with (layer, trace), a Trace whose arrays have that one layer, at index
+    0, and are overwritten by the next; its `visible` is what that layer sees, (query, key). What is kept does
+    not grow with the number of layers then, and the Trace that is returned holds none of it. `hidden_states`
+    are of all layers and cannot be kept so.
     """
+    if keep is None:
+        keep = KEEP_DEFAULT if each is None else (name for name in KEEP_DEFAULT if name != "hidden_states")
     kept = _check_keep(keep)
     if each is not None and "hidden_states" in kept:
         reject(
@@ -71,15 +75,17 @@ def forward(
     visible = _visible(model.config, real)
     notes = (*read.notes, *beginning_notes(model, read, real))
 
-    def trace(seen: NDArray[np.bool_], arrays: dict[str, Array]) -> Trace:
-        return Trace(read.tokens, read.ids, real, sinks, seen, read.text, read.offsets, notes, arrays)
+    def trace(seen: NDArray[np.bool_], arrays: dict[str, Array], told: bool = False) -> Trace:
+        return Trace(read.tokens, read.ids, real, sinks, seen, read.text, read.offsets, notes, arrays, told)
+
+    if each is None:
+        return trace(visible, _run(model, read.ids, real, types, visible, kept, None))
 
     def tell(index: int, arrays: dict[str, Array]) -> None:
-        if each is not None:
-            each(index, trace(visible if visible.ndim == 2 else visible[index : index + 1], arrays))
+        each(index, trace(visible if visible.ndim == 2 else visible[index, 0], arrays))
 
-    arrays = _run(model, read.ids, real, types, visible, kept, None if each is None else tell)
-    return trace(visible, arrays if each is None else {})
+    _run(model, read.ids, real, types, visible, kept, tell)
+    return trace(visible, {}, told=True)
 
 
 def forward_batch(

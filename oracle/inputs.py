@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,12 +36,12 @@ class Tokens(NamedTuple):
 def read_tokens(model: Model, text_or_token_ids: Any, truncate: bool) -> Tokens:
     """Tokenize a string with the model's own tokenizer, or check token ids against its vocabulary.
 
-    Tokens that were read before stay as they are.
+    Tokens that were read before are checked alike; where `truncate` would have cut them they are read again.
     """
     if isinstance(text_or_token_ids, Tokens):
-        return text_or_token_ids
+        return _read_again(model, text_or_token_ids, truncate)
     if isinstance(text_or_token_ids, str):
-        return _tokenize(model, text_or_token_ids, model.config.max_positions if truncate else None)
+        return _tokenize(model, text_or_token_ids, [model.config.max_positions if truncate else None])[0]
     if isinstance(text_or_token_ids, (list, tuple)) and any(isinstance(x, str) for x in text_or_token_ids):
         reject_type(
             "text_or_token_ids",
@@ -48,45 +49,31 @@ def read_tokens(model: Model, text_or_token_ids: Any, truncate: bool) -> Tokens:
             found="a sequence of strings",
             todo="Run forward on one text at a time.",
         )
-    ids = as_array("token_ids", text_or_token_ids)
-    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
-        reject_type(
-            "text_or_token_ids",
-            expected="a string, or integer token ids of shape (token,)",
-            found=f"{ids.dtype} of shape {ids.shape}",
-            todo="For several texts call forward_batch.",
-        )
-    wrong = np.flatnonzero((ids < 0) | (ids >= model.config.vocab_size))
-    if wrong.size:
-        reject(
-            "token_ids",
-            expected=f"ids from 0 to {model.config.vocab_size - 1}",
-            found=f"{ids[wrong[0]]} at token {wrong[0]}",
-            todo="Use ids of this model's own tokenizer.",
-        )
+    ids = _check_ids(model, text_or_token_ids)
     if truncate:
         ids = ids[: model.config.max_positions]
-    ids = ids.astype(np.int64)
     return Tokens(ids, _names(model, ids))
 
 
-def cut_tokens(model: Model, text: str, length: int) -> Tokens:
-    """The beginning of a text in `length` tokens, those that the tokenizer adds included.
+def cut_tokens(model: Model, text: str, lengths: Sequence[int]) -> list[Tokens]:
+    """The beginning of a text in each of several lengths, the tokens that the tokenizer adds included.
 
-    Raises InputError where the text has fewer, the model has fewer positions, or nothing of the text's own
-    is left beside the added tokens.
+    The text is tokenized once for all of them. Raises InputError where it has fewer tokens, the model has
+    fewer positions, or nothing of the text's own is left beside the added tokens.
     """
     whole = len(read_tokens(model, text, False).ids)
+    most = min(whole, model.config.max_positions)
     added = model.tokenizer.num_special_tokens_to_add(False)
-    if not added < length <= min(whole, model.config.max_positions):
-        reject(
-            "length",
-            expected=f"more than {added} and at most {min(whole, model.config.max_positions):,} tokens: the "
-            f"text has {whole:,}, {model.name} {model.config.max_positions:,} positions",
-            found=f"{length:,}",
-            todo="Cut at other lengths, or take a longer text.",
-        )
-    return _tokenize(model, text, length)
+    for length in lengths:
+        if not added < length <= most:
+            reject(
+                "length",
+                expected=f"more than {added} and at most {most:,} tokens: the text has {whole:,}, "
+                f"{model.name} {model.config.max_positions:,} positions",
+                found=f"{length:,}",
+                todo="Cut at other lengths, or take a longer text.",
+            )
+    return _tokenize(model, text, lengths)
 
 
 def check_mask(mask: Any, count: int) -> NDArray[np.bool_]:
@@ -132,8 +119,44 @@ def check_length(model: Model, count: int) -> None:
         )
 
 
-def _tokenize(model: Model, text: str, length: int | None) -> Tokens:
-    """A string as the model reads it, cut to `length` tokens unless that is None."""
+def _read_again(model: Model, read: Tokens, truncate: bool) -> Tokens:
+    """Tokens that were read before, checked and cut as their text, or their ids, would be."""
+    ids = _check_ids(model, read.ids)
+    if len(read.tokens) != len(ids):
+        reject(
+            "tokens",
+            expected=f"a spelling for each of {len(ids)} ids",
+            found=str(len(read.tokens)),
+            todo="Read the text again.",
+        )
+    if truncate and len(ids) > model.config.max_positions:
+        return read_tokens(model, ids if read.text is None else read.text, truncate)
+    return read._replace(ids=ids)
+
+
+def _check_ids(model: Model, given: Any) -> NDArray[np.int64]:
+    """Token ids (token,) that the model has."""
+    ids = as_array("token_ids", given)
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        reject_type(
+            "text_or_token_ids",
+            expected="a string, or integer token ids of shape (token,)",
+            found=f"{ids.dtype} of shape {ids.shape}",
+            todo="For several texts call forward_batch.",
+        )
+    wrong = np.flatnonzero((ids < 0) | (ids >= model.config.vocab_size))
+    if wrong.size:
+        reject(
+            "token_ids",
+            expected=f"ids from 0 to {model.config.vocab_size - 1}",
+            found=f"{ids[wrong[0]]} at token {wrong[0]}",
+            todo="Use ids of this model's own tokenizer.",
+        )
+    return ids.astype(np.int64)
+
+
+def _tokenize(model: Model, text: str, lengths: Sequence[int | None]) -> list[Tokens]:
+    """A string as the model reads it, cut to each of `lengths` tokens; None is the whole."""
     tokenizer = model.tokenizer
     if tokenizer is None:
         reject(
@@ -148,7 +171,9 @@ def _tokenize(model: Model, text: str, length: int | None) -> Tokens:
         reject(
             "text", expected="valid Unicode", found=str(error), todo="Decode the file with its own encoding."
         )
-    room = 0 if length is None else length - tokenizer.num_special_tokens_to_add(False)
+    added = tokenizer.num_special_tokens_to_add(False)
+    rooms = [None if length is None else length - added for length in lengths]
+    room = min((room for room in rooms if room is not None), default=0)
     if room < 0:
         reject(
             "truncate",
@@ -157,12 +182,7 @@ def _tokenize(model: Model, text: str, length: int | None) -> Tokens:
             todo="Pass token ids, or use the tokenizer.json that belongs to this checkpoint.",
         )
     try:
-        if length is not None:
-            plain = tokenizer.encode(text, add_special_tokens=False)
-            plain.truncate(room)
-            encoding = tokenizer.post_process(plain)
-        else:
-            encoding = tokenizer.encode(text)
+        encodings = _encodings(tokenizer, text, rooms)
     except Exception as error:  # the library raises plain Exception, for a missing [UNK] among others
         reject(
             "tokenizer",
@@ -170,6 +190,22 @@ def _tokenize(model: Model, text: str, length: int | None) -> Tokens:
             found=" ".join(str(error).split())[:300],
             todo="Use the tokenizer.json that belongs to this checkpoint.",
         )
+    return [_tokens_of(model, text, *each) for each in zip(encodings, lengths, strict=True)]
+
+
+def _encodings(tokenizer: Any, text: str, rooms: Sequence[int | None]) -> list[Any]:
+    """The text with so many tokens of its own, for each of `rooms`."""
+    found: dict[int | None, Any] = {None: tokenizer.encode(text)} if None in rooms else {}
+    if cuts := sorted({room for room in rooms if room is not None}, reverse=True):
+        plain = tokenizer.encode(text, add_special_tokens=False)
+        for room in cuts:  # the longest first, as the rest is cut off for good
+            plain.truncate(room)
+            found[room] = tokenizer.post_process(plain)
+    return [found[room] for room in rooms]
+
+
+def _tokens_of(model: Model, text: str, encoding: Any, length: int | None) -> Tokens:
+    """What the tokenizer gave, checked against the model; `length` is None where it is the whole text."""
     ids = np.asarray(encoding.ids, dtype=np.int64)
     if ids.size and ids.max() >= model.config.vocab_size:
         reject(

@@ -47,12 +47,20 @@ class Trace:
     offsets: tuple[tuple[int, int], ...] | None = None  # (token,) of character spans in `text`
     notes: tuple[str, ...] = ()
     _kept: Mapping[str, Array] = field(default_factory=dict, repr=False)
+    _told: bool = field(default=False, repr=False)  # the arrays went to `each`, layer by layer
 
     def visible_in(self, layer: int) -> NDArray[np.bool_]:
         """Which key each query sees in one layer, (query, key)."""
         return self.visible if self.visible.ndim == 2 else self.visible[layer, 0]
 
     def _get(self, name: str) -> Array:
+        if self._told:
+            reject(
+                f"trace.{name}",
+                expected="a Trace that holds arrays",
+                found="the one that forward returns with each=, whose layers were told one by one",
+                todo="Take the array from the Trace that `each` is called with, or run forward without each.",
+            )
         if name not in self._kept:
             reject(
                 f"trace.{name}",

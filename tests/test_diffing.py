@@ -19,7 +19,7 @@ from validation.diffing import diff
 from validation.forward_checks import Agreement, choose_batch, long_text, padded, validate_forward
 from validation.report.document import Check, Note, Part, Table
 from validation.stages import AXES, DERIVED, IMPLEMENTATIONS, read_texts, runner, single, truer
-from validation.tally import Tally, bounds_for, compare_stages, float32_limit
+from validation.tally import Tally, bounds_for, compare_stages
 
 TEXTS = ([5, 9, 11, 3, 8], [7, 7, 2])
 Stages = dict[str, np.ndarray[Any, Any]]
@@ -122,36 +122,50 @@ def test_the_precision_of_the_coarser_side_sets_the_bound() -> None:
     assert truer("oracle-float64", "torch-float64") == ("torch-float64", "oracle-float64")
 
 
-def sized(model: Model, width: int, layers: int, gate: bool) -> Model:
-    """In sizes alone: what the float32 bound is read from."""
-    layer = replace(model.layers[0], gate=model.layers[0].up if gate else None)
-    return replace(model, config=replace(model.config, d_model=width), layers=(layer,) * layers)
+def deep(model: Model, layers: int) -> Model:
+    """The same model with its layers over and over."""
+    repeated = (model.layers * layers)[:layers]
+    return replace(model, layers=repeated, config=replace(model.config, n_layers=layers))
 
 
-def test_a_model_whose_products_may_take_more_in_float32_is_held_to_twice_as_much(memory: Model) -> None:
-    minilm, smollm2 = sized(memory, 384, 6, False), sized(memory, 576, 30, True)
-    assert float32_limit(minilm) == 1e-5
-    assert float32_limit(smollm2) == 2e-5
-    assert float32_limit(sized(memory, 4096, 80, True)) == 2e-5  # no model gets more
-    assert float32_limit(sized(memory, 67, 60, True)) == 1e-5  # estimated: 9.999e-6
-    assert float32_limit(sized(memory, 67, 61, True)) == 2e-5
-    for model, float32 in ((minilm, 1e-5), (smollm2, 2e-5), (None, 1e-5)):
-        for names, limit in (
-            (("oracle-float32", "torch-float64"), float32),
-            (("torch-float32", "oracle-longdouble"), float32),
-            (("oracle-float64", "torch-float64"), 1e-12),
-        ):
-            assert {bound.limit for bound in bounds_for(*names, model).values()} == {limit}
-    held = Agreement(smollm2)
+def limits(first: str, second: str, model: Model | None) -> dict[str, float]:
+    return {name: bound.limit for name, bound in bounds_for(first, second, model).items()}
+
+
+MEASURED = dict.fromkeys(("keys", "values", "scores", "hidden_states"), 2e-5)
+MEASURED |= dict.fromkeys(DERIVED, 4e-5)
+
+
+def test_only_a_model_as_deep_as_smollm2_may_be_further_than_1e_5_away(memory: Model) -> None:
+    pairs = ("oracle-float32", "torch-float64"), ("torch-float32", "oracle-longdouble")
+    for names in (*pairs, ("oracle-float32", "torch-float32")):
+        for model in (None, memory, deep(memory, 29)):
+            assert set(limits(*names, model).values()) == {1e-5}
+        found = limits(*names, deep(memory, 30))
+        assert {name: limit for name, limit in found.items() if limit != 1e-5} == {
+            "attention": 2e-5,
+            **MEASURED,
+        }
+    for model in (None, deep(memory, 30)):
+        assert set(limits("oracle-float64", "torch-float64", model).values()) == {1e-12}
+    held = Agreement(deep(memory, 30))
     assert held.float32.stages["attention"].bound.limit == 2e-5
     assert held.float64.stages["attention"].bound.limit == 1e-12
 
 
-def test_the_diff_shows_and_uses_the_bound_of_the_model(memory: Model) -> None:
-    deep = replace(memory, layers=memory.layers * 300)
-    deep = replace(deep, config=replace(memory.config, n_layers=len(deep.layers)))
-    table, *_ = split(diff(deep, "oracle-float32", "oracle-float64", TEXTS[:1]))
-    assert {row["bound"] for row in table.records()} == {float32_limit(deep)} == {2e-5}
+def test_the_diff_shows_and_uses_the_bound_of_the_model_and_says_why(memory: Model) -> None:
+    table, *_ = split(diff(deep(memory, 30), "oracle-float32", "oracle-float64", TEXTS[:1]))
+    assert {row["stage"]: row["bound"] for row in table.records() if row["bound"] != 1e-5} == {
+        "attention": 2e-5,
+        **MEASURED,
+    }
+    said = "\n".join(table.notes)
+    assert "attention: 2e-05 was fixed beforehand" in said
+    assert "set after measuring" in said
+    assert all(f"{name} " in said for name in MEASURED)
+    for model, first in ((memory, "oracle-float32"), (deep(memory, 30), "oracle-longdouble")):
+        table, *_ = split(diff(model, first, "oracle-float64", TEXTS[:1]))
+        assert not any("fixed" in note or "measuring" in note for note in table.notes)
 
 
 def run(model: Model) -> Stages:

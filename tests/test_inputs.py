@@ -7,7 +7,7 @@ from tokenizers import Tokenizer, models
 from wording import refused
 
 from oracle import InputTypeError
-from oracle.inputs import check_length, check_mask, check_token_types, read_tokens
+from oracle.inputs import Tokens, check_length, check_mask, check_token_types, read_tokens
 
 torch = pytest.importorskip("torch", reason='tensors need pip install "sinkscope[reference]"')
 
@@ -116,6 +116,27 @@ def test_truncation_of_ids_keeps_the_first_positions(model):
 def test_ids_outside_the_vocabulary_are_refused(mute, wrong):
     with refused("token_ids", "ids from 0 to 60", f"{wrong} at token 1"):
         read_tokens(mute, [4, wrong], truncate=False)
+
+
+@pytest.mark.parametrize("wrong", [-1, LAST + 1, 10**6])
+def test_ids_of_tokens_that_were_read_before_are_checked_alike(mute, wrong):
+    with refused("token_ids", "ids from 0 to 60", f"{wrong} at token 1"):
+        read_tokens(mute, Tokens(np.array([4, wrong]), ("a", "b")), truncate=False)
+    with refused("text_or_token_ids", "(token,)", error=InputTypeError):
+        read_tokens(mute, Tokens(np.array([4.5]), ("a",)), truncate=False)
+    with refused("tokens", "a spelling for each of 2 ids", "1"):
+        read_tokens(mute, Tokens(np.array([4, 5]), ("a",)), truncate=False)
+
+
+def test_tokens_that_were_read_before_are_cut_like_their_text_or_their_ids(model):
+    text = "a b c d e f g h i j k l m"
+    for given in (text, np.arange(20)):
+        cut, whole = (read_tokens(model, given, truncate) for truncate in (True, False))
+        again = read_tokens(model, whole, truncate=True)
+        assert again.ids.tolist() == cut.ids.tolist()
+        assert again.tokens == cut.tokens
+        kept = read_tokens(model, cut, truncate=True)
+        assert (kept.ids.tolist(), kept[1:]) == (cut.ids.tolist(), cut[1:])
 
 
 @pytest.mark.parametrize("given", [[[1, 2]], 7, [1.0, 2.0], np.array([True])])

@@ -27,6 +27,7 @@ __all__ = [
     "here",
     "inputs",
     "load",
+    "measured_lengths",
     "progress_lines",
     "read_lengths",
     "read_rows",
@@ -114,6 +115,11 @@ def read_lengths(tokens: str, option: str = "--tokens") -> list[int]:
     return lengths
 
 
+def measured_lengths(parts: Iterable[Part]) -> list[int]:
+    """T of every text that was measured, as the parts themselves say."""
+    return next((list(part.values) for part in parts if isinstance(part, Note) and part.key == "T"), [])
+
+
 def load(name: str, progress: Progress) -> Model:
     """The model of that name or directory, fetched with progress shown if it has to be."""
     from oracle.loading import load_model
@@ -144,7 +150,7 @@ def document(
     about = {
         **describe_model(model),
         **describe_texts(*texts[:2]),
-        "T": _lengths(parts),
+        "T": measured_lengths(parts),
     }
     if truncate is not None:
         about["truncate"] = truncate
@@ -178,11 +184,6 @@ def refuse_before(option: str, command: str) -> NoReturn:
 def refuse_both(first: str, second: str) -> NoReturn:
     """Raise InputError about two options that exclude each other."""
     reject(f"{first} and {second}", expected="one of the two", found="both", todo="Leave one out.")
-
-
-def _lengths(parts: Iterable[Part]) -> list[int]:
-    """T of every text that was measured, as the parts themselves say."""
-    return next((list(part.values) for part in parts if isinstance(part, Note) and part.key == "T"), [])
 
 
 def progress_lines(progress: Progress) -> Callable[[str], None] | None:

@@ -14,7 +14,7 @@ from validation.progress import Progress, silent
 from validation.reference import LIFTED
 from validation.report.document import Check, Column, Note, Part, Table
 from validation.stages import Text, read_texts, runner, single
-from validation.tally import Stage, Tally
+from validation.tally import Stage, Tally, bound_words
 
 __all__ = ["diff"]
 
@@ -67,6 +67,7 @@ def diff(
         "worst at: x text (from 1), L layer, H head, t token, q query, k key, d entry of a vector (from 0)",
         "the error there is the largest part of what it may be: the bound times what stands under times",
         "max rel and ULPs are large where a value is near zero",
+        *bound_words({stage.name: stage.bound for stage in tally.stages.values()}),
     ]
     if "torch-float64" in (first, second):
         notes.append(f"torch: {LIFTED}")

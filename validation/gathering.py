@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import oracle
 from oracle._checks import InputError, reject
-from oracle.inputs import read_tokens
+from oracle.inputs import Tokens, read_tokens
 from oracle.model import Model
 from oracle.trace import Trace
 from validation.arrays_file import ReadArrays
@@ -32,7 +32,7 @@ from validation.table import (
 from validation.verify import Verification
 from validation.wording import counted
 
-__all__ = ["Gathered", "gather", "gather_arrays", "told_notes"]
+__all__ = ["Gathered", "TextLog", "gather", "gather_arrays", "raise_about", "run_text"]
 
 Array = NDArray[Any]
 
@@ -50,6 +50,51 @@ class Gathered:
     notes: tuple[Note, ...]
     min_content_keys: int = MIN_CONTENT_KEYS
     warnings: tuple[Note, ...] = ()  # what must stand above the numbers
+
+
+@dataclass
+class TextLog:
+    """What there is to say of the texts themselves, one after the other."""
+
+    total: int
+    skipped: int = 0  # without a token of their own
+    bare: int = 0  # all of whose tokens are sinks
+    unknown: int = 0  # tokens that the vocabulary lacks
+    cut: list[tuple[int, int]] = field(default_factory=list)  # tokens before and after
+    said: list[tuple[int, str]] = field(default_factory=list)  # number of the text, note
+
+    def add(self, text: int, trace: Trace) -> None:
+        """Take in a text that was run; texts are counted from 0."""
+        self.bare += not (trace.mask & ~trace.sink_mask).any()
+        self.unknown += sum(token in _UNKNOWN for token in trace.tokens)
+        self.said += [(text + 1, note) for note in trace.notes]
+
+    def refuse_none(self) -> None:
+        """Raise InputError where no text is left."""
+        if self.skipped == self.total:
+            reject(
+                "text",
+                expected="at least one text with tokens",
+                found=f"{self.total} texts without any",
+                todo="Give a text with words.",
+            )
+
+    def notes(self) -> tuple[Note, ...]:
+        """What was skipped and what was odd."""
+        _, calm = _told(self.said, self.total)
+        notes = _text_notes(self.total, skipped=self.skipped, bare=self.bare, said=calm)
+        unknown = Note("unknown", f"Tokens that the vocabulary lacks ([UNK]): {self.unknown:,}.")
+        return (*notes, unknown) if self.unknown else notes
+
+    def warnings(self) -> tuple[Note, ...]:
+        """What must stand above the numbers."""
+        loud, _ = _told(self.said, self.total)
+        return (*((_cut_note(self.cut),) if self.cut else ()), *(Note("warning", note) for note in loud))
+
+
+def run_text(model: Model, read: Tokens, sink: Any, **how: Any) -> Trace:
+    """`oracle.forward`, with no sink where this text lacks the token of "token:TEXT"."""
+    return oracle.forward(model, read, sink="none" if lacks_token(sink, read.tokens) else sink, **how)
 
 
 def gather(
@@ -81,26 +126,22 @@ def gather(
     picked: dict[str, Any] = {"queries": queries, "min_content_keys": min_content_keys}
     pooled = HEAD_SUMMED in weightings
     kept = ("attention", *WEIGHTINGS[1:], *(("transformed_gram",) if pooled else ()), *keep)
-    report, tables, summed, said = SinkReport(as_read(sink, model.config.causal)), [], [], []
-    skipped = bare = unknown = 0
-    cut: list[tuple[int, int]] = []
+    report, tables, summed = SinkReport(as_read(sink, model.config.causal)), [], []
+    log = TextLog(len(texts))
     for index, text in enumerate(texts):
         progress("texts", index, len(texts))
         try:
             read = read_tokens(model, text, truncate)
             if read.empty:
-                skipped += 1
+                log.skipped += 1
                 continue
-            present = "none" if lacks_token(sink, read.tokens) else sink
-            trace = oracle.forward(model, text, sink=present, keep=kept, truncate=truncate)
+            trace = run_text(model, read, sink, keep=kept)
             whole = len(read_tokens(model, text, False).ids) if truncate else len(read.ids)
         except InputError as error:
-            _reraise(error, index, texts)
-        bare += not (trace.mask & ~trace.sink_mask).any()
+            raise_about(error, index, texts)
+        log.add(index, trace)
         if whole > len(trace.tokens):
-            cut.append((whole, len(trace.tokens)))
-        unknown += sum(token in _UNKNOWN for token in trace.tokens)
-        said += [(index + 1, note) for note in trace.notes]
+            log.cut.append((whole, len(trace.tokens)))
         where: dict[str, Any] = {"text": index, "layers": chosen}
         norms = {name: getattr(trace, name) for name in WEIGHTINGS[1:]}
         sinks, visible = trace.sink_mask, trace.visible
@@ -116,24 +157,13 @@ def gather(
         if each is not None:
             each(index, trace)
     progress("texts", len(texts), len(texts))
-    if not tables:
-        reject(
-            "text",
-            expected="at least one text with tokens",
-            found=f"{len(texts)} texts without any",
-            todo="Give a text with words.",
-        )
+    log.refuse_none()
     if not report.names and is_token(sink):
         refuse_token(sink, len(tables))
-    loud, calm = told_notes(said, len(texts))
-    notes = _text_notes(len(texts), skipped=skipped, bare=bare, said=calm)
-    if unknown:
-        notes = (*notes, Note("unknown", f"Tokens that the vocabulary lacks ([UNK]): {unknown:,}."))
-    warnings = (*((_cut_note(cut),) if cut else ()), *(Note("warning", note) for note in loud))
     table = join_tables(tables)
     _refuse_no_rows(table, report, min_content_keys)
     joined = join_tables(summed) if pooled else None
-    return Gathered(table, joined, report, notes, min_content_keys, warnings)
+    return Gathered(table, joined, report, log.notes(), min_content_keys, log.warnings())
 
 
 def gather_arrays(
@@ -204,7 +234,7 @@ def _text_notes(total: int, *, skipped: int = 0, bare: int = 0, said: Sequence[s
     return tuple(notes)
 
 
-def told_notes(said: Sequence[tuple[int, str]], total: int) -> tuple[list[str], list[str]]:
+def _told(said: Sequence[tuple[int, str]], total: int) -> tuple[list[str], list[str]]:
     """What was said of single texts, in one line where it is the same of several: warnings, and the rest."""
     of: dict[str, list[int]] = {}
     for text, note in said:
@@ -224,7 +254,8 @@ def _cut_note(cut: Sequence[tuple[int, int]]) -> Note:
     return Note("cut", f"{counted(len(cut), 'text')} cut: {lengths} -> {cut[0][1]} tokens.")
 
 
-def _reraise(error: InputError, index: int, texts: Sequence[str]) -> NoReturn:
+def raise_about(error: InputError, index: int, texts: Sequence[str]) -> NoReturn:
+    """Raise an error again with the text that it is about, counted from 0, unless there is but one."""
     if len(texts) == 1:
         raise error
     start = " ".join(texts[index][:200].split())[:32]

@@ -298,7 +298,7 @@ def test_undefined_rows_are_left_out_and_counted():
     assert counts["Aitchison"] == (30, 30)
     assert whole.distances.left_out("jsd", "drop") == 0
     assert found.distances.found.counts["jsd", "drop"][2, 11, 0] == 5
-    said = "Beside them 2 rows with no weight on any content key: undefined, whatever is chosen."
+    said = "Not looked at: 2 rows with no weight on any content key, undefined whatever is chosen."
     assert notes(found, "zeros") == [f"Zeros: none among the parts of the rows that count. {said}"]
 
 

@@ -280,7 +280,7 @@ def test_zeros_and_rows_without_content_are_counted_in_words(call, rows):
     one = call("--attention", rows((0, 0, 1, 5, 3)), *LAYOUT)[1]
     assert "Zeros: 1 part of the rows that count, the first at" in " ".join(one.split())
     empty = " ".join(call("--attention", rows((0, 0, 1, 5, slice(1, None))), *LAYOUT)[1].split())
-    assert "Beside them 1 row with no weight on any content key: undefined, whatever is chosen." in empty
+    assert "Not looked at: 1 row with no weight on any content key, undefined whatever is chosen." in empty
 
 
 def test_what_the_figures_are_of_stands_once_in_a_section(call, rows):

@@ -15,6 +15,7 @@ import oracle
 from oracle import InputError
 from oracle.inputs import cut_tokens, read_tokens
 from validation.cli import main
+from validation.gathering import gather
 from validation.lengths import command, measure_lengths
 from validation.lengths.chart import length_chart
 from validation.lengths.measuring import Undeclared
@@ -68,15 +69,17 @@ def test_rows_of_a_layer_at_a_time_are_those_of_all_layers(model: Any) -> None:
             for name in ("attention", "scores", "keys", "value_norm", "transformed_norm"):
                 np.testing.assert_array_equal(getattr(trace, name)[0], getattr(whole, name)[layer])
                 assert len(getattr(trace, name)) == 1
-            np.testing.assert_array_equal(trace.visible_in(0), whole.visible_in(layer))
+            np.testing.assert_array_equal(trace.visible_in(layer), whole.visible_in(layer))
+            np.testing.assert_array_equal(trace.visible, whole.visible_in(layer))
 
-        keep = ("attention", "scores", "keys", "value_norm", "transformed_norm")
-        after = oracle.forward(given, TEXTS[0], keep=keep, each=look)
+        after = oracle.forward(given, TEXTS[0], each=look)
         assert seen == [0, 1, 2, 3, 4]
-        with pytest.raises(InputError, match=r"trace\.attention: expected an array"):
+        with pytest.raises(
+            InputError, match=r"trace\.attention: .* `each` is called with, or .* without each"
+        ):
             _ = after.attention
     with pytest.raises(InputError, match="keep: expected arrays of a single layer"):
-        oracle.forward(model, TEXTS[0], each=look)
+        oracle.forward(model, TEXTS[0], keep=("hidden_states",), each=look)
 
 
 def test_the_engines_agree_and_lengths_are_sorted_and_taken_once(model: Any, found: Any) -> None:
@@ -88,8 +91,9 @@ def test_the_engines_agree_and_lengths_are_sorted_and_taken_once(model: Any, fou
 
 def test_a_model_with_special_tokens_closes_every_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     small = small_model()
-    cut = cut_tokens(small, "The doctor saw the nurse.", 5)
+    cut, less = cut_tokens(small, "The doctor saw the nurse.", [5, 3])
     assert cut.tokens == ("[CLS]", "the", "doctor", "saw", "[SEP]")
+    assert less.tokens == ("[CLS]", "the", "[SEP]")
     found = measure_lengths(small, "The doctor saw the nurse.", [4, 8], layers="1", weightings="attention")
     assert list(tables_of(found)) == ["lengths", "lengths_attention"]
     assert [record["layer"] for record in tables_of(found)["lengths_attention"].records()] == [1]
@@ -97,7 +101,7 @@ def test_a_model_with_special_tokens_closes_every_piece(monkeypatch: pytest.Monk
     notes = {part.key: part.text for part in length_parts(found) if isinstance(part, Note)}
     assert "[CLS] (id 2), [SEP] (id 3)" in notes["sinks"]
     assert "causal, so that" not in notes["cut"]
-    assert "none at any length" in notes["undeclared"]
+    assert "not tested, no key has 16 later rows" in notes["undeclared"]
 
 
 def test_undeclared_sinks_stand_by_layer_with_their_keys(model: Any, found: Any) -> None:
@@ -119,9 +123,9 @@ def test_undeclared_sinks_stand_by_layer_with_their_keys(model: Any, found: Any)
         (
             [36],
             {},
-            "text 1 of 2: length: expected more than 0 and at most 35 tokens: the text has 35, tiny 43",
+            r"text 1 of 2 \(.A heron .*\): length: .* more than 0 and at most 35 tokens: .* has 35, tiny 43",
         ),
-        ([0], {}, "text 1 of 2: length: expected more than 0"),
+        ([0], {}, r"text 1 of 2 \(.*\): length: expected more than 0"),
         ([5], {}, r"lengths: expected lengths with rows that count .*; found none at 5 tokens"),
         ([], {}, "lengths: expected a length and a text; found none"),
         (
@@ -131,6 +135,11 @@ def test_undeclared_sinks_stand_by_layer_with_their_keys(model: Any, found: Any)
         ),
         ([13], {"layers": "5"}, "layers: expected layers from 0 to 4"),
         ([13], {"sink": "token:zebra"}, "no token spelled 'zebra' in 2 texts"),
+        (
+            [13, 31],
+            {"sink": "25"},
+            r"text 1 of 2 \(.A heron .*\): at 13 tokens: sink: expected positions from 0",
+        ),
         ([13], {"engine": "torch"}, "engine: expected oracle or fastpath"),
     ],
 )
@@ -141,6 +150,64 @@ def test_what_cannot_be_measured_is_one_line(
         measure_lengths(model, TEXTS, lengths, **options)
     with pytest.raises(InputError, match=r"at most 43 tokens: the text has 70, tiny 43 positions; found 60"):
         measure_lengths(model, TEXTS[0] * 2, [60])
+
+
+def test_a_text_without_tokens_is_skipped_and_counted(model: Any, found: Any) -> None:
+    some = measure_lengths(model, ["", TEXTS[0], "", TEXTS[1]], [13, 31], engine="oracle")
+    for name in WEIGHTINGS:
+        assert median_shares(some, name) == median_shares(found, name)
+    assert some.whole == found.whole
+    notes = [part.text for part in length_parts(some) if isinstance(part, Note) and part.key == "texts"]
+    assert notes == ["Texts: 2 measured, 2 without tokens skipped."]
+    with pytest.raises(InputError, match="at least one text with tokens; found 2 texts without any"):
+        measure_lengths(model, ["", ""], [13])
+
+
+def test_unknown_tokens_and_texts_of_sinks_alone_are_said_as_measure_says_them() -> None:
+    small = small_model()
+    texts = ["the zebra saw a zebra .", "[SEP] [SEP] [SEP] [SEP] [SEP] [SEP]"]
+    parts = length_parts(measure_lengths(small, texts, [8]))
+    said = {part.key: part.text for part in parts if isinstance(part, Note)}
+    measured = gather(small, texts).notes
+    assert said["unknown"] == "Tokens that the vocabulary lacks ([UNK]): 2."
+    assert said["no_content"].endswith(": 1.")
+    assert {note.key: note.text for note in measured}.items() <= said.items()
+
+
+def test_a_text_is_tokenized_as_often_for_many_lengths_as_for_one(model: Any) -> None:
+    def calls(lengths: list[int]) -> int:
+        counting = Counting(model.tokenizer)
+        measure_lengths(replace(model, tokenizer=counting), TEXTS, lengths, layers="0")
+        return counting.calls
+
+    assert calls([13, 17, 19, 23]) == calls([13]) > 0
+
+
+class Counting:
+    """A tokenizer that counts the texts it reads."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer, self.calls = tokenizer, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.tokenizer, name)
+
+    def encode(self, *given: Any, **how: Any) -> Any:
+        self.calls += 1
+        return self.tokenizer.encode(*given, **how)
+
+
+def test_lengths_at_which_no_undeclared_sink_can_be_found_are_named(model: Any, found: Any) -> None:
+    short = measure_lengths(model, TEXTS, [17, 18], sink="none", layers="0", weightings="attention")
+    assert short.untested == ()
+    short = measure_lengths(model, TEXTS, [12, 16, 31], sink="none", layers="0", weightings="attention")
+    assert short.untested == (12, 16)
+    some = replace(short, undeclared={12: [], 16: [], 31: [Undeclared(0, 4, "the", 0.5)]})
+    why = "not tested at T 12, 16, where no key has 16 later rows"
+    assert tables_of(some)["lengths_undeclared"].notes[-1] == why
+    none = replace(short, undeclared={12: [], 16: [], 31: []})
+    notes = {part.key: part.text for part in length_parts(none) if isinstance(part, Note)}
+    assert f"none at a longer T, {why}" in notes["undeclared"]
 
 
 def test_the_bundled_texts_are_long_enough_for_1024_tokens() -> None:
@@ -164,6 +231,7 @@ def test_the_command_shows_writes_and_draws(
     assert all(len(line) <= 80 for line in shown.splitlines())
     read = json.loads(out.read_text())
     assert read["provenance"]["lengths"] == [13, 31]
+    assert read["provenance"]["sink"] == "first"
     assert read["provenance"]["T"] == [13, 13, 31, 31]
     drawn = (folder / "lengths.svg").read_text()
     assert "attention at T 13" in drawn

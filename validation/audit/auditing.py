@@ -219,7 +219,7 @@ def _zeros_note(lacking: FoundZeros, choice: ZerosChoice) -> Note:
     empty = ""
     if lacking.without_content:
         rows = counted(lacking.without_content, "row")
-        empty = f" Beside them {rows} with no weight on any content key: undefined, whatever is chosen."
+        empty = f" Not looked at: {rows} with no weight on any content key, undefined whatever is chosen."
     if not lacking.parts:
         return Note("zeros", "Zeros: none among the parts of the rows that count." + empty)
     if choice.delta is not None:

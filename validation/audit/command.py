@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import PurePath
 from typing import Any, NamedTuple, TypedDict, Unpack
 
-from oracle._checks import reject
+from oracle._checks import InputError, Unavailable, reject
 from oracle.inputs import read_tokens
 from oracle.model import Model
 from validation.audit.auditing import Audit, audit, audit_arrays
 from validation.audit.figure_files import check_figures, draw_figures
 from validation.audit.joint import ModelMap, joint_parts, map_model
 from validation.audit.passages import load_passages
+from validation.audit.places import check_windows
 from validation.audit.saving import check_save, save_distances
-from validation.command_parts import Texts, describe_rows, document, here, load, read_rows
+from validation.choices import parse_layers
+from validation.command_parts import (
+    Texts,
+    describe_rows,
+    document,
+    here,
+    load,
+    measured_lengths,
+    read_rows,
+)
 from validation.progress import Progress, silent
-from validation.provenance import describe_texts
+from validation.provenance import describe_model, describe_texts
 from validation.report.as_json import as_data
 from validation.report.document import Document, Note, Part
 from validation.report.files import same_target
@@ -78,43 +89,82 @@ def audit_texts(model_name: str, texts: Texts, *, wanted: Wanted, **choices: Unp
         texts,
         (*found.parts, *study),
         truncate=choices["truncate"],
-        **_of_model(choices, model),
+        **_of_texts(choices, as_read(choices["sink"], model.config.causal)),
     )
     return _finish(made, found, wanted, model.name)
 
 
 def audit_models(names: Sequence[str], texts: Texts, **choices: Unpack[Choices]) -> Document:
-    """Audit one model after the other on the same texts, then hold them beside each other."""
+    """Audit one model after the other on the same texts, then hold them beside each other.
+
+    What can be refused beforehand is, for all models. Where one fails later, as its memory or a text is
+    wanting, the others stand and a note says that it was not run; the first one's error is raised.
+    """
     if len(set(names)) < len(names):
         twice = ", ".join(dict.fromkeys(name for name in names if names.count(name) > 1))
         reject("--model", expected="every model once", found=f"{twice} twice", todo="Leave one out.")
-    maps: list[ModelMap] = []
-    about: dict[str, Any] = {}
-    parts: list[Part] = []
+    called = _called(names, texts, choices)
+    audited: list[_OfMany] = []
+    lost: list[Note] = []
     for name in names:
-        telling = _naming(choices["progress"], name)
-        model, found, study = _audited(name, texts, {**choices, "progress": telling})
-        called = model.name if model.name not in [one.name for one in maps] else name
-        made = document("audit", model, texts, (*found.parts, *study), truncate=choices["truncate"])
-        facts = made.provenance
-        about[f"model_{len(maps) + 1}"] = {
-            "name": called,
-            "sha256": facts["model_sha256"],
-            **facts["model_sizes"],
-            "sink": as_read(choices["sink"], model.config.causal),
-            "T": facts["T"],
-        }
-        parts += [Note("section", f"Model {called}"), *made.parts[len(texts.notes) :]]
-        maps.append(map_model(found, called))
+        try:
+            audited.append(_audit_one(name, called[name], texts, choices))
+        except (InputError, Unavailable, MemoryError) as error:
+            if not audited:
+                raise
+            lost.append(Note("not_run", f"NOT RUN: {called[name]}: {str(error) or 'not enough memory'}"))
     about = {
-        **about,
+        **{f"model_{place}": one.about for place, one in enumerate(audited, 1)},
         **describe_texts(*texts[:2]),
         "truncate": choices["truncate"],
-        **_of_model(choices, model),
-        "sink": choices["sink"],
+        **_of_texts(choices, choices["sink"]),
         **here(),
     }
-    return Document("audit", about, (*texts.notes, *parts, *joint_parts(maps)))
+    together = joint_parts([one.map for one in audited]) if len(audited) > 1 else ()
+    parts = [part for one in audited for part in one.parts]
+    return Document("audit", about, (*texts.notes, *parts, *lost, *together))
+
+
+class _OfMany(NamedTuple):
+    """What stays of one model while the next is audited."""
+
+    map: ModelMap
+    about: dict[str, Any]
+    parts: tuple[Part, ...]
+
+
+def _called(names: Sequence[str], texts: Texts, choices: Choices) -> dict[str, str]:
+    """What each model is called: its own name, or the given one where two have the same.
+
+    Each is loaded (its weights are mapped, not read) and refused if its layers are not those that are asked.
+    """
+    own = {}
+    for name in names:
+        model = load(name, _naming(choices["progress"], name))
+        try:
+            chosen = parse_layers(choices["layers"], model.config.n_layers)
+            check_windows(model, texts.texts, chosen, choices["truncate"])
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+        own[name] = model.name
+    times = Counter(own.values())
+    return {name: short if times[short] == 1 else name for name, short in own.items()}
+
+
+def _audit_one(name: str, called: str, texts: Texts, choices: Choices) -> _OfMany:
+    """One of several models. In a function of its own, so that no two models are held at a time."""
+    telling = _naming(choices["progress"], name)
+    model, found, study = _audited(name, texts, {**choices, "progress": telling})
+    facts = describe_model(model)
+    about = {
+        "name": called,
+        "sha256": facts["model_sha256"],
+        **facts["model_sizes"],
+        "sink": as_read(choices["sink"], model.config.causal),
+        "T": measured_lengths(found.parts),
+    }
+    parts = (Note("section", f"Model {called}"), *found.parts, *study)
+    return _OfMany(map_model(found, called), about, parts)
 
 
 def _naming(progress: Progress, name: str) -> Progress:
@@ -158,16 +208,9 @@ def _audited(model_name: str, texts: Texts, choices: Choices) -> tuple[Model, Au
     return model, found, study
 
 
-def _of_model(choices: Choices, model: Model) -> dict[str, Any]:
-    """What is stated of an audit of texts, with the sink as this model reads it."""
-    asked = (
-        as_read(choices["sink"], model.config.causal),
-        choices["layers"],
-        "from the scores",
-        choices["engine"],
-        choices["seed"],
-    )
-    return _stated(*asked)
+def _of_texts(choices: Choices, sink: str) -> dict[str, Any]:
+    """What is stated of an audit of texts; `sink` is as it was read."""
+    return _stated(sink, choices["layers"], "from the scores", choices["engine"], choices["seed"])
 
 
 def audit_file(
@@ -204,8 +247,7 @@ def audit_file(
         progress=progress,
     )
     stated = _stated(sink, layers, zeros, engine, seed)
-    T = [part.values for part in found.parts if isinstance(part, Note) and part.key == "T"]
-    about = {**describe_rows(path, arrays), "T": list(T[0]), **stated, **here()}
+    about = {**describe_rows(path, arrays), "T": measured_lengths(found.parts), **stated, **here()}
     return _finish(Document("audit", about, found.parts), found, wanted, PurePath(path).name)
 
 

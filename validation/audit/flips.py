@@ -48,32 +48,50 @@ class Analysis:
     distances: Distances
     flips: Mapping[str, Scoped]  # by metric: keep against drop
     law: Mapping[str, Array]  # by metric, (head,): what the arccos law expects of each anchor
-    floors: Mapping[Key, Mapping[Scope, Floor]]
+    splits: Mapping[Key, Sequence[Scoped]]  # half the texts against half, split by split
+    floors: Mapping[Key, Mapping[Scope, Floor]]  # their rates
     between: Mapping[tuple[str, str, str], VerdictFlips]  # convention, metric, metric
     against: Mapping[float, Mapping[str, VerdictFlips]]  # by delta: see `_against_deltas`
     drawn: int
 
     def verdict(self, metric: str, scope: Scope) -> str:
         """What the rule says of keep against drop under `metric`."""
-        floors = [self.floors[metric, convention][scope] for convention in CONVENTIONS]
-        return judge(self.flips[metric][scope], floors, self.vanishes(metric, scope))
+        return judge(self.flips[metric][scope], self.both_floors(metric, scope), self.vanishes(metric, scope))
 
-    def vanishes(self, metric: str, scope: Scope = ALL) -> bool:
+    def both_floors(self, metric: str, scope: Scope) -> list[Floor]:
+        """The floors under keep and under drop."""
+        return [self.floors[metric, convention][scope] for convention in CONVENTIONS]
+
+    def pooled_floors(self, metric: str, layers: Sequence[int]) -> list[Floor]:
+        """The floors of both over the triples within each of `layers`: every split's counts are added up."""
+        return [
+            Floor(
+                np.array(
+                    [
+                        together([split[layer] for layer in layers]).rate
+                        for split in self.splits[metric, convention]
+                    ]
+                )
+            )
+            for convention in CONVENTIONS
+        ]
+
+    def vanishes(self, metric: str, scope: Scope | Sequence[int] = ALL) -> bool:
         """Whether all distances under drop are as good as zero beside those under keep."""
         keep, drop = (self.median(metric, convention, scope) for convention in CONVENTIONS)
         squared = takes_root(metric, "ward")
         return drop <= vanishing_share(self.distances.precision, squared) * keep and keep > 0
 
-    def median(self, metric: str, convention: str, scope: Scope = ALL) -> float:
-        """Median distance of the pairs of heads, of those that share a layer (WITHIN), or of one layer's.
+    def median(self, metric: str, convention: str, scope: Scope | Sequence[int] = ALL) -> float:
+        """Median distance of the pairs of heads, or of those that share a layer: any, one, or one of several.
 
         NaN without any.
         """
         layers, matrix = self.distances.layers, self.distances.mean(metric, convention)
-        if isinstance(scope, int):
-            matrix = matrix[np.ix_(layers == scope, layers == scope)]
-        elif scope == WITHIN:
-            matrix = np.where(layers[:, None] == layers, matrix, np.nan)
+        if scope not in (ALL, MARGIN):
+            among = layers if scope == WITHIN else np.atleast_1d(scope)
+            here = np.isin(layers, among)
+            matrix = np.where((layers[:, None] == layers) & here, matrix, np.nan)
         values = pair_values(matrix)
         return float(np.median(values)) if len(values) else float("nan")
 
@@ -140,15 +158,18 @@ def analyse(
         keep, drop = (means[metric, convention] for convention in CONVENTIONS)
         compared[metric] = scoped_flips(keep, drop, layers, flips)
         law[metric] = oracle.gaussian_flip_rate(keep, drop)
-    floors = {}
+    splits: dict[Key, list[Scoped]] = {}
     for done, key in enumerate(keys):
         progress("verdicts, halves of the texts", len(both) + done, steps)
-        splits = [
+        splits[key] = [
             scoped_flips(distances.mean(*key, first), distances.mean(*key, second), layers, flips)
             for first, second in halves
         ]
-        scopes: list[Scope] = [ALL, WITHIN, MARGIN, *np.unique(layers).tolist()]
-        floors[key] = {scope: Floor(np.array([split[scope].rate for split in splits])) for scope in scopes}
+    scopes: list[Scope] = [ALL, WITHIN, MARGIN, *np.unique(layers).tolist()]
+    floors = {
+        key: {scope: Floor(np.array([split[scope].rate for split in found])) for scope in scopes}
+        for key, found in splits.items()
+    }
     between = {
         (convention, *pair): flips(*(means[metric, convention] for metric in pair))
         for convention in CONVENTIONS
@@ -156,7 +177,7 @@ def analyse(
     }
     progress("verdicts", steps, steps)
     against = _against_deltas(distances, means, flips)
-    return Analysis(distances, compared, law, floors, between, against, len(halves))
+    return Analysis(distances, compared, law, splits, floors, between, against, len(halves))
 
 
 def _against_deltas(

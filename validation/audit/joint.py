@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oracle import VerdictFlips
 from validation.audit.auditing import Audit
 from validation.audit.context import Context
 from validation.audit.flips import ALL, Analysis, Scope, together
-from validation.audit.rule import CANNOT_SAY, DEPENDS, SAFE, SINK_ALONE, Floor, judge
-from validation.audit.safety import cell, highest
+from validation.audit.rule import CANNOT_SAY, DEPENDS, SAFE, SINK_ALONE, highest, judge
+from validation.audit.safety import cell
 from validation.headline import layer_words
 from validation.metric_names import metric_name
 from validation.report.document import Column, Note, Part, Table
@@ -75,7 +74,9 @@ def joint_parts(maps: Sequence[ModelMap]) -> tuple[Part, ...]:
         for third, found in one.groups.items()
     )
     model, layers = Column("model", "model"), Column("layers", "layers")
-    within = "triples within a layer, pooled over the layers of a group; its floors are pooled alike"
+    within = (
+        "triples within a layer: those of a group's layers are counted together, in its floors split by split"
+    )
     return (
         Note("section", "All models together"),
         Table("joint_map", "Models by metric, all triples", (model, *names), whole, tuple(contexts), intro),
@@ -94,28 +95,15 @@ def joint_parts(maps: Sequence[ModelMap]) -> tuple[Part, ...]:
 def _compared(analysis: Analysis, metric: str, scope: Scope) -> Compared:
     found = analysis.flips[metric][scope]
     verdict = analysis.verdict(metric, scope)
-    return Compared(found.rate, highest(analysis, metric, scope), verdict, found.triples)
+    return Compared(found.rate, highest(analysis.both_floors(metric, scope)), verdict, found.triples)
 
 
 def _pooled(analysis: Analysis, metric: str, layers: Sequence[int]) -> Compared:
-    """The layers of a group together; split by split their floors are means, weighed by the triples."""
-    scoped = analysis.flips[metric]
-    flips: VerdictFlips = together([scoped[layer] for layer in layers])
-    weights = np.array([scoped[layer].triples for layer in layers], dtype=np.float64)
-    if not weights.any():
-        weights[:] = 1
-    floors = [
-        Floor(np.average([analysis.floors[key][layer].rates for layer in layers], axis=0, weights=weights))
-        for key in ((metric, "keep"), (metric, "drop"))
-    ]
-    vanishing = all(analysis.vanishes(metric, layer) for layer in layers)
-    highs = [floor.high for floor in floors]
-    return Compared(
-        flips.rate,
-        max(highs, key=lambda high: (high != high, high)),
-        judge(flips, floors, vanishing),
-        flips.triples,
-    )
+    """The layers of a group together, flips and floors alike; one without triples says nothing."""
+    flips = together([analysis.flips[metric][layer] for layer in layers])
+    floors = analysis.pooled_floors(metric, layers)
+    verdict = judge(flips, floors, analysis.vanishes(metric, layers))
+    return Compared(flips.rate, highest(floors), verdict, flips.triples)
 
 
 def _shown(found: Compared | None) -> str | None:

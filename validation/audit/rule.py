@@ -20,6 +20,7 @@ __all__ = [
     "SAFE",
     "SINK_ALONE",
     "Floor",
+    "highest",
     "judge",
     "vanishing_share",
 ]
@@ -81,6 +82,12 @@ def vanishing_share(precision: float, squared: bool) -> float:
     return share**2 if squared else share
 
 
+def highest(floors: Sequence[Floor]) -> float:
+    """The upper end of several floors; NaN where one of them has none."""
+    highs = [floor.high for floor in floors]
+    return max(highs) if not any(np.isnan(highs)) else float("nan")
+
+
 def judge(flips: VerdictFlips, floors: Sequence[Floor], vanishing: bool = False) -> str:
     """SAFE, DEPENDS, SINK_ALONE or CANNOT_SAY, as RULE says.
 
@@ -91,7 +98,7 @@ def judge(flips: VerdictFlips, floors: Sequence[Floor], vanishing: bool = False)
         return CANNOT_SAY
     if vanishing:
         return SINK_ALONE
-    highest = max(floor.high for floor in floors)
-    if flips.rate > highest:
+    worst = highest(floors)
+    if flips.rate > worst:
         return DEPENDS
-    return SAFE if highest <= FLOOR_TOO_HIGH else CANNOT_SAY
+    return SAFE if worst <= FLOOR_TOO_HIGH else CANNOT_SAY

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from oracle.distances import CONVENTIONS
 from validation.audit.context import Context
 from validation.audit.flips import ALL, WITHIN, Analysis, Scope
 from validation.audit.rule import (
@@ -15,6 +14,7 @@ from validation.audit.rule import (
     MIN_TRIPLES,
     SAFE,
     SINK_ALONE,
+    highest,
 )
 from validation.audit.tables import Missing
 from validation.headline import layer_words
@@ -22,7 +22,7 @@ from validation.metric_names import metric_name
 from validation.report.document import Column, Note, Table
 from validation.wording import counted, percent
 
-__all__ = ["cell", "closing_notes", "highest", "safety_tables"]
+__all__ = ["cell", "closing_notes", "safety_tables"]
 
 _SIGNS = {SAFE: "≤", DEPENDS: ">", CANNOT_SAY: "?"}
 
@@ -59,14 +59,8 @@ def closing_notes(analysis: Analysis, context: Context, subject: str, missing: M
     return tuple(notes)
 
 
-def highest(analysis: Analysis, metric: str, scope: Scope) -> float:
-    """The upper end of the floors of both conventions; NaN without a floor."""
-    highs = [analysis.floors[metric, convention][scope].high for convention in CONVENTIONS]
-    return max(highs) if not any(high != high for high in highs) else float("nan")
-
-
 def _cell(analysis: Analysis, metric: str, scope: Scope) -> str:
-    rate, top = analysis.flips[metric][scope].rate, highest(analysis, metric, scope)
+    rate, top = analysis.flips[metric][scope].rate, highest(analysis.both_floors(metric, scope))
     return cell(analysis.verdict(metric, scope), rate, top)
 
 
@@ -97,7 +91,7 @@ def _listed(analysis: Analysis, scopes: list[Scope]) -> Table:
     rows = []
     for metric, scoped in analysis.flips.items():
         for scope in scopes:
-            found, floors = scoped[scope], [analysis.floors[metric, c][scope] for c in CONVENTIONS]
+            found, floors = scoped[scope], analysis.both_floors(metric, scope)
             ends = [end for floor in floors for end in (floor.median, floor.high)]
             counts = (found.triples, found.tied, found.undefined)
             place = f"layer {scope}" if isinstance(scope, int) else scope
@@ -108,7 +102,7 @@ def _listed(analysis: Analysis, scopes: list[Scope]) -> Table:
 
 def _sentence(analysis: Analysis, metric: str, context: Context, subject: str) -> str:
     found, verdict = analysis.flips[metric][ALL], analysis.verdict(metric, ALL)
-    floors = [analysis.floors[metric, convention][ALL] for convention in CONVENTIONS]
+    floors = analysis.both_floors(metric, ALL)
     name, rate = metric_name(metric), percent(found.rate)
     flips = (
         f"{rate} of {found.triples:,} verdicts on which of two heads of {subject} is nearer to a third flip "
@@ -117,7 +111,7 @@ def _sentence(analysis: Analysis, metric: str, context: Context, subject: str) -
     noise = (
         f"between random halves of the texts {percent(max(floor.median for floor in floors))} flip (median "
         f"of {counted(analysis.drawn, 'different split')} under the noisier convention, "
-        f"{percent(highest(analysis, metric, ALL))} at most)"
+        f"{percent(highest(floors))} at most)"
     )
     end = {
         DEPENDS: f"{flips}; {noise}. Such conclusions depend on the sink.",
@@ -137,7 +131,7 @@ def _why_not(analysis: Analysis, metric: str, noise: str) -> str:
     if analysis.drawn < MIN_SPLITS:
         splits = counted(analysis.drawn, "different split")
         return f"{counted(analysis.distances.blocks, 'text')} can be halved in {splits} only"
-    known = min(len(analysis.floors[metric, convention][ALL].known) for convention in CONVENTIONS)
+    known = min(len(floor.known) for floor in analysis.both_floors(metric, ALL))
     if known < MIN_SPLITS:
         return f"of {analysis.drawn} splits {known} leave triples in both halves, too few for a floor"
     return (

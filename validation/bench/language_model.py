@@ -14,7 +14,7 @@ from oracle.model import Model
 from validation.bench.case import Case, Contender
 from validation.reference import Reference
 from validation.registry import Bound
-from validation.tally import float32_limit
+from validation.tally import row_limit
 
 __all__ = ["LANGUAGE_MODEL", "language_case"]
 
@@ -31,7 +31,7 @@ def language_case(model: Model, length: int, missing: str | None, judged: bool =
     (scores, values and norms as well), and for comparison the rows alone.
     """
     ids = np.random.default_rng(length).integers(model.config.vocab_size, size=length)
-    bounds = {"row": Bound(float32_limit(model))}
+    bounds = {"row": Bound(row_limit("float32", model))}
     missing, theirs = _reference(model, ids, missing)
 
     def keeping(*keep: str) -> Callable[[], Rows]:

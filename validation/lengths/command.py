@@ -16,6 +16,7 @@ from validation.lengths.tables import length_parts
 from validation.progress import Progress
 from validation.report.document import Document, Note, Part
 from validation.report.live import announce_compiling
+from validation.sink_report import as_read
 
 __all__ = ["lengths_document"]
 
@@ -60,7 +61,7 @@ def lengths_document(
         )
         parts = (*parts, Note("figures", f"Figures in {PurePath(figures).name}: {path.name}."))
     stated: dict[str, Any] = {
-        "sink": sink,
+        "sink": as_read(sink, model.config.causal),
         "convention": "keep",
         "weighting": weightings,
         "layers": layers or "all",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -10,14 +11,15 @@ import numpy as np
 
 import oracle
 from oracle._checks import InputError, reject
-from oracle.inputs import Tokens, cut_tokens, read_tokens
+from oracle.inputs import cut_tokens, read_tokens
 from oracle.model import Model
 from oracle.trace import Trace
 from validation.choices import parse_layers
 from validation.engines import load_engine
-from validation.gathering import told_notes
+from validation.gathering import TextLog, raise_about, run_text
 from validation.progress import Progress, silent
-from validation.sink_report import SinkReport, is_token, lacks_token, refuse_token
+from validation.report.document import Note
+from validation.sink_report import SinkReport, as_read, is_token, refuse_token
 from validation.table import MIN_CONTENT_KEYS, WEIGHTINGS, RowTable, join_tables, tabulate
 
 __all__ = ["Lengths", "Undeclared", "measure_lengths", "parse_three"]
@@ -46,8 +48,9 @@ class Lengths:
     causal: bool
     row_bytes: int  # of one layer's rows at the largest length
     min_content_keys: int
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
+    notes: tuple[Note, ...] = ()
+    untested: tuple[int, ...] = ()  # lengths too short for an undeclared sink to be found
 
 
 @dataclass
@@ -116,37 +119,45 @@ def measure_lengths(
 
     A piece is run by itself, so that a model that is not causal sees nothing of the rest. The rows of one
     layer are held at a time. Weightings are attention, value_norm and transformed_norm; the other arguments
-    are read as `validation.measuring.measure` does. Raises InputError for no lengths, for a length beyond a
-    text or the positions of the model (before anything is run), and for one that leaves no row.
+    are read as `validation.measuring.measure` does. A text without a token of its own is skipped and counted.
+    Raises InputError for no lengths, for a length beyond a text or the positions of the model (before
+    anything is run), and for one that leaves no row; it names the text and the length.
     """
     measures = load_engine(engine, on_compile)
     names, chosen = parse_three(weightings), frozenset(parse_layers(layers, model.config.n_layers))
     listed, asked = ([texts] if isinstance(texts, str) else list(texts)), sorted(set(lengths))
     if not asked or not listed:
         reject("lengths", expected="a length and a text", found="none", todo="Give at least one.")
-    pieces = [
-        (length, _cut(model, text, length, place, len(listed)))
-        for length in asked
-        for place, text in enumerate(listed)
-    ]
-    causal = model.config.causal
-    report = SinkReport("first" if causal and sink == "special" else sink)
+    log, cuts, whole = TextLog(len(listed)), {}, []
+    for place, text in enumerate(listed):
+        with _about(listed, place):
+            read = read_tokens(model, text, False)
+            if read.empty:
+                log.skipped += 1
+                continue
+            cuts[place] = cut_tokens(model, text, asked)
+            whole.append(len(read.ids))
+    log.refuse_none()
+    report = SinkReport(as_read(sink, model.config.causal))
     settings = {"queries": queries, "min_content_keys": min_content_keys, "measures": measures}
     tables: dict[int, list[RowTable]] = {length: [] for length in asked}
     undeclared: dict[int, list[Undeclared]] = {length: [] for length in asked}
-    said: list[tuple[int, str]] = []
-    for number, (length, read) in enumerate(pieces):
+    testable: dict[int, int] = {}
+    pieces = [(length, place, reads[at]) for at, length in enumerate(asked) for place, reads in cuts.items()]
+    keep = ("attention", *(name for name in names if name != "attention"))
+    for number, (length, place, read) in enumerate(pieces):
         progress(f"{length:,} tokens", number, len(pieces))
         piece = _Piece(number, chosen, names, report, settings)
-        present = "none" if lacks_token(sink, read.tokens) else sink
-        keep = ("attention", *(name for name in names if name != "attention"))
-        trace = oracle.forward(model, read, sink=present, keep=keep, each=piece.add)
+        with _about(listed, place, length):
+            trace = run_text(model, read, sink, keep=keep, each=piece.add)
         tables[length] += piece.tables
         undeclared[length] += piece.undeclared
-        said += [(number % len(listed) + 1, note) for note in trace.notes if length == asked[-1]]
+        testable[length] = report.testable
+        if length == asked[-1]:
+            log.add(place, trace)
     progress("lengths", len(pieces), len(pieces))
     if not report.names and is_token(sink):
-        refuse_token(sink, len(pieces))
+        refuse_token(sink, len(cuts))
     joined = {length: join_tables(parts) for length, parts in tables.items()}
     for length, table in joined.items():
         if not len(table):
@@ -157,16 +168,26 @@ def measure_lengths(
                 found=f"none at {length:,} tokens",
                 todo="Cut at more tokens.",
             )
-    loud, calm = told_notes(said, len(listed))
-    whole = tuple(len(read_tokens(model, text, False).ids) for text in listed)
-    row_bytes = model.config.n_heads * asked[-1] ** 2 * model.dtype.itemsize
+    found = [0, *testable.values()]  # so many texts up to a length, the shortest first
+    untested = tuple(length for at, length in enumerate(asked) if found[at + 1] == found[at])
     return Lengths(
-        joined, undeclared, whole, report, causal, row_bytes, min_content_keys, tuple(loud), tuple(calm)
+        joined,
+        undeclared,
+        tuple(whole),
+        report,
+        model.config.causal,
+        model.config.n_heads * asked[-1] ** 2 * model.dtype.itemsize,
+        min_content_keys,
+        log.warnings(),
+        log.notes(),
+        untested,
     )
 
 
-def _cut(model: Model, text: str, length: int, place: int, count: int) -> Tokens:
+@contextmanager
+def _about(texts: Sequence[str], place: int, length: int | None = None) -> Iterator[None]:
+    """Name the text, and the length that it is cut at, in an InputError from within."""
     try:
-        return cut_tokens(model, text, length)
+        yield
     except InputError as error:
-        raise InputError(f"text {place + 1} of {count}: {error}" if count > 1 else str(error)) from None
+        raise_about(error if length is None else InputError(f"at {length:,} tokens: {error}"), place, texts)

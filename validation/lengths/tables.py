@@ -32,7 +32,7 @@ def length_parts(found: Lengths, queries: str = "content") -> tuple[Part, ...]:
     names = list(next(iter(found.tables.values())).shares)
     everything = join_tables(found.tables.values())
     return (
-        *(Note("warning", text) for text in found.warnings),
+        *found.warnings,
         found.sinks.note(),
         _cut_note(found),
         *row_notes(everything, queries, found.min_content_keys),
@@ -41,9 +41,10 @@ def length_parts(found: Lengths, queries: str = "content") -> tuple[Part, ...]:
         _undeclared(found),
         Note(
             "memory",
-            f"The rows of one layer are held at a time: {found.row_bytes / 2**20:,.1f} MiB at the largest T.",
+            f"One layer is held at a time: its rows take {found.row_bytes / 2**20:,.1f} MiB at the largest "
+            "T; its scores, and copies in float64 while a measure is taken, come on top.",
         ),
-        *(Note("text", text) for text in found.notes),
+        *found.notes,
     )
 
 
@@ -95,8 +96,13 @@ def _undeclared(found: Lengths) -> Part:
     """By layer the heaviest key outside the sink set that acts like one, at each length."""
     rule = f"mean weight over all later rows (at least {UNDECLARED_ROWS}) above {UNDECLARED_WEIGHT}"
     layers = sorted({one.layer for each in found.undeclared.values() for one in each})
+    if len(found.untested) == len(found.tables):
+        return Note("undeclared", f"Undeclared sinks: not tested, no key has {UNDECLARED_ROWS} later rows.")
+    short = ", ".join(f"{length:,}" for length in found.untested)
+    untested = f"not tested at T {short}, where no key has {UNDECLARED_ROWS} later rows"
     if not layers:
-        return Note("undeclared", f"Undeclared sinks: none at any length ({rule}).")
+        where = f"none at a longer T, {untested}" if short else "none at any length"
+        return Note("undeclared", f"Undeclared sinks: {where} ({rule}).")
     columns = (
         Column("layer", "layer", "d"),
         *(Column(column.key, column.heading, ".3f") for column in _columns(found)),
@@ -107,7 +113,10 @@ def _undeclared(found: Lengths) -> Part:
         here = [[one for one in each if one.layer == layer] for each in found.undeclared.values()]
         heaviest = [max((one.weight for one in each), default=None) for each in here]
         rows.append((layer, *heaviest, _keys([one for each in here for one in each])))
-    notes = ("the heaviest key of a layer in any text; empty: none; keys: token and position",)
+    notes: tuple[str, ...] = (
+        "the heaviest key of a layer in any text; empty: none; keys: token and position",
+    )
+    notes += (untested,) if short else ()
     return Table("lengths_undeclared", f"Undeclared sinks by layer: {rule}", columns, tuple(rows), notes)
 
 
