@@ -1,4 +1,4 @@
-"""Progress: visible where somebody looks, silent everywhere else."""
+"""Progress: a moving line where somebody looks, a line now and then in a log."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import pytest
 
 from validation.progress import silent
+from validation.report import live
 from validation.report.live import live_progress
 
 
@@ -28,17 +29,19 @@ def test_a_terminal_shows_what_is_done_and_is_wiped_at_the_end(monkeypatch):
     assert "\x1b[2K" in shown[shown.rindex("3/14") :]  # the line is erased
 
 
-def test_nothing_is_shown_off_a_terminal():
-    stream = io.StringIO()
-    with live_progress(stream) as tell:
-        assert tell is silent
-        tell("text", 3, 14)
-    assert stream.getvalue() == ""
-
-
-def test_a_dumb_terminal_is_left_alone(monkeypatch):
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["log", "dumb"])
+def test_a_log_gets_a_plain_line_now_and_then(monkeypatch, stream):
     monkeypatch.setenv("TERM", "dumb")
-    with live_progress(Terminal()) as tell:
+    seconds = iter([0.0, 1.0, 31.0, 40.0, 62.0])
+    monkeypatch.setattr(live.time, "monotonic", lambda: next(seconds))
+    with live_progress(stream) as tell:
+        for done in range(1, 5):
+            tell("text [SEP]", done, 14 if done < 4 else 0)
+    assert stream.getvalue() == "sinkscope: text [SEP], 2 of 14 (31 s)\nsinkscope: text [SEP] (62 s)\n"
+
+
+def test_without_a_stream_nobody_is_told():
+    with live_progress(None) as tell:
         assert tell is silent
 
 

@@ -1,9 +1,10 @@
-"""Progress of long work: one moving line on standard error where that is a terminal, else silence."""
+"""Progress of long work: one moving line on standard error at a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
@@ -13,12 +14,20 @@ from validation.report._layout import plain
 
 __all__ = ["announce", "announce_compiling", "live_progress"]
 
+_EVERY = 30.0  # seconds between two lines in a log
+
 
 @contextmanager
 def live_progress(stream: TextIO | None) -> Iterator[Progress]:
-    """A Progress that shows itself on `stream` and wipes itself off at the end; `silent` off a terminal."""
-    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
+    """A Progress that shows itself on `stream` and wipes itself off at the end.
+
+    Off a terminal, as in a log, it is a plain line twice a minute, so that short work says nothing.
+    """
+    if stream is None:
         yield silent
+        return
+    if not stream.isatty() or os.environ.get("TERM") == "dumb":
+        yield _plain_lines(stream)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -37,6 +46,21 @@ def live_progress(stream: TextIO | None) -> Iterator[Progress]:
             bar.update(task, description=what, completed=done, total=total or None)
 
         yield tell
+
+
+def _plain_lines(stream: TextIO) -> Progress:
+    start = last = time.monotonic()
+
+    def tell(what: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _EVERY:
+            last = now
+            counted = f", {done} of {total}" if total else ""
+            with suppress(OSError, ValueError):  # a stream that was closed
+                print(f"sinkscope: {plain(what)}{counted} ({now - start:.0f} s)", file=stream, flush=True)
+
+    return tell
 
 
 def announce(line: str) -> None:
