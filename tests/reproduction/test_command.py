@@ -17,7 +17,7 @@ from validation.cli import main
 from validation.command_parts import exit_code
 from validation.progress import silent
 from validation.report.terminal import render as text_of
-from validation.reproduction import command
+from validation.reproduction import command, stamp
 from validation.reproduction.kept import load_result
 
 ROOT = Path(__file__).parents[2]
@@ -111,6 +111,37 @@ def test_a_key_that_a_result_lacks_is_named_and_what_was_found_is_shipped(progra
     assert "the block in line 2 (one): expected a key of one (said, large); found unsaid" in said(document)
     assert exit_code(document) == 1
     assert load_result("one", work.shipped)
+
+
+def test_a_failed_check_is_a_result_and_is_not_shipped(program, work):
+    program.offer(one=["say", "x"])
+    work(publish=True)
+    program.offer(one=["doubt", "x"])
+    for publish in (False, True):
+        document = work(publish=publish)
+        assert exit_code(document) == 1
+        assert "FAILED one: expected a result in which every check held; found 1 check failed" in said(
+            document
+        )
+        assert "one: check sums: nothing -> failed" in said(document)
+        assert len(load_result("one", work.shipped)["parts"]) == 2
+
+
+def test_what_is_shipped_has_the_stamp_of_its_making(program, work, tmp_path, monkeypatch):
+    program.offer(one=["say", "first"])
+    done = command.run_named
+
+    def then_edited(*given):
+        outcomes = done(*given)
+        monkeypatch.setattr(stamp, "code_digest", lambda: "of an edit after the run")
+        return outcomes
+
+    monkeypatch.setattr(command, "run_named", then_edited)
+    work(publish=True)
+    made, shipped = (
+        json.loads((tmp_path / folder / "one.json").read_text())["stamp"] for folder in ("out", "shipped")
+    )
+    assert shipped == made
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from validation.reproduction.compare import Compared, compare
 from validation.reproduction.kept import SHIPPED, Kept, load_result, read_kept, write_kept
 from validation.reproduction.page import find_blocks, read_page, render_page, write_page, wrong_blocks
 from validation.reproduction.runs import choose_runs
-from validation.reproduction.stamp import ROOT, stamp_of
+from validation.reproduction.stamp import ROOT
 from validation.reproduction.working import FAILED, NOT_RUN, Outcome, default_folder, run_named, state_of
 from validation.wording import counted
 
@@ -150,8 +150,11 @@ def _verdict(one: Outcome, found: Compared | None, publishing: bool) -> Iterator
     if one.state == NOT_RUN:
         yield Note("not_run", f"NOT RUN: {name}: {one.said}")
     elif one.state == FAILED:
-        yield Check(name, "an end with code 0", one.said, False)
-    elif found is None:
+        expected = "an end with code 0" if one.report is None else "a result in which every check held"
+        yield Check(name, expected, one.said, False)
+    if one.report is None:
+        return
+    if found is None:
         yield Note("unshipped", f"{name}: nothing is shipped to compare with.")
     else:
         wrong = found.wrong
@@ -167,10 +170,11 @@ def _verdict(one: Outcome, found: Compared | None, publishing: bool) -> Iterator
 
 
 def _publish(outcomes: Sequence[Outcome], page: Path, shipped: Path) -> Iterator[Part]:
+    count = 0
     for one in outcomes:
-        if one.report is not None:
-            write_kept(one.run, shipped, Kept(stamp_of(one.run), one.seconds, one.report), "--publish")
-    count = sum(one.report is not None for one in outcomes)
+        if one.report is not None and one.stamp is not None and one.state != FAILED:
+            write_kept(one.run, shipped, Kept(one.stamp, one.seconds, one.report), "--publish")
+            count += 1
     yield Note("published", f"{counted(count, 'result')} became what is shipped.")
     try:
         yield from _render(page, shipped)
