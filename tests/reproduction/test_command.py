@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,9 +17,11 @@ from oracle import InputError
 from validation.cli import main
 from validation.command_parts import exit_code
 from validation.progress import silent
+from validation.report.document import Check, Document
 from validation.report.terminal import render as text_of
 from validation.reproduction import command, stamp
 from validation.reproduction.kept import load_result
+from validation.reproduction.runs import Run
 
 ROOT = Path(__file__).parents[2]
 PAGE = "# Page\n<!-- reproduce:begin one said -->\n<!-- reproduce:end -->\n"
@@ -30,7 +33,7 @@ def work(tmp_path):
     page = tmp_path / "README.md"
     page.write_text(PAGE)
 
-    def call(*names, publish=False, fresh=False):
+    def call(*names, publish=False, fresh=False, remake=None):
         return command.reproduce(
             names,
             fresh=fresh,
@@ -38,6 +41,7 @@ def work(tmp_path):
             publish=page if publish else None,
             progress=silent,
             shipped=tmp_path / "shipped",
+            remake=remake,
         )
 
     call.page, call.shipped = page, tmp_path / "shipped"
@@ -165,7 +169,96 @@ def test_the_list_says_what_is_there(program, work, tmp_path):
     work("one")
     table = command.list_runs(str(tmp_path / "out")).parts[0]
     assert [(row["run"], row["kept"]) for row in table.records()] == [("one", "kept"), ("two", "none")]
-    assert table.notes == ("all together about 2 minutes on two quiet cores",)
+    assert [row["shipped"] for row in table.records()] == ["no", "no"]
+    (note,) = table.notes
+    assert note == (
+        "all together about 2 minutes, as the making of the shipped results took; estimated: one, two"
+    )
+
+
+def test_the_list_says_how_long_the_shipped_result_took_and_by_which_code(
+    program, work, tmp_path, monkeypatch
+):
+    program.offer(one=["say", "first"], two=["say", "second"])
+    work("one", publish=True)
+    place = work.shipped / "one.json"
+    place.write_text(re.sub(r'"seconds":[0-9.]+', '"seconds":600', place.read_text()))
+
+    def row():
+        table = command.list_runs(str(tmp_path / "out"), work.shipped).parts[0]
+        assert table.notes[0].startswith("all together about 11 minutes, ")
+        assert table.notes[0].endswith("; estimated: two")
+        return table.records()[0]
+
+    assert (row()["minutes"], row()["shipped"]) == (10, "by this code")
+    monkeypatch.setattr(command, "code_digest", lambda: "other")
+    assert row()["shipped"] == "by other code"
+
+
+ELSEWHERE = "one: its figures depend on processor and libraries"
+
+
+def test_on_another_processor_figures_may_differ_and_it_is_said(program, work, monkeypatch):
+    def offer(text):
+        program.offer_runs(Run("one", ("say", text), "a run", 1, elsewhere=("*",)))
+
+    offer("share 1.5")
+    work(publish=True)
+    offer("share 1.6")
+    document = work()
+    assert exit_code(document) == 1
+    assert ELSEWHERE not in said(document)
+    monkeypatch.setattr(stamp, "processor", lambda: "another one")
+    document = work()
+    assert exit_code(document) == 0
+    assert ELSEWHERE in said(document)
+    assert "1 of 4 differ in digits alone, which they may" in said(document)
+    offer("part 1.6")
+    assert exit_code(work()) == 1
+
+
+def test_what_is_made_from_results_is_made_last_of_what_was_published(program, work):
+    ledger = Run("ledger", ("say", "old"), "made from results", 1, reads_results=True)
+    program.offer_runs(Run("one", ("say", "first"), "a run", 1), ledger)
+    seen = []
+
+    def remake(folder):
+        seen.append(load_result("one", folder)["parts"][0]["text"])
+        return Document("claims", {}, (Check("claims_agree", "x", "y", len(seen) == 1),))
+
+    assert exit_code(work(publish=True, remake=remake)) == 0
+    assert seen == ["first"]
+    assert program.calls == ["say first"]
+    document = work("ledger", publish=True, remake=remake)
+    assert exit_code(document) == 1
+    assert len(seen) == 2
+    work(remake=remake)
+    assert len(seen) == 2
+
+
+def test_publishing_is_refused_where_packages_are_installed(tmp_path, monkeypatch, capsys):
+    with pytest.raises(InputError, match=r"--publish: expected a checkout, .*; found installed packages"):
+        command.refuse_outside(tmp_path)
+    command.refuse_outside(ROOT)
+    called = []
+    monkeypatch.setattr(command, "refuse_outside", lambda: called.append(True) or reject_all())
+    assert main(["reproduce", "--publish"]) == 2
+    assert called
+
+
+def reject_all():
+    raise InputError("no.")
+
+
+def test_a_page_is_checked_and_results_of_other_code_are_named(work, monkeypatch):
+    work.page.write_text(PAGE.replace("one said", "validate checks forward"))
+    command.render(work.page)
+    monkeypatch.setattr("validation.reproduction.shipped.code_digest", lambda: "other")
+    document = command.check(work.page)
+    (note,) = (part for part in document.parts if part.key == "other_code")
+    assert note.text.startswith("Made by other code than this: ")
+    assert "(validate)" in note.text
+    assert not document.failed
 
 
 # --- on the command line -------------------------------------------------------------------------------
@@ -188,7 +281,7 @@ def test_a_page_without_blocks_is_no_page_to_check(tmp_path, capsys):
         (["--readme", "x"], "--readme: expected --publish, --render or --check beside it"),
         (["--check", "--readme", "nowhere.md"], "--readme: expected a page of text in UTF-8"),
         (["bench", "--out", ""], "--out: expected the path of a folder"),
-        (["bench", "--out", "pyproject.toml"], "--out: expected a folder that can be written to"),
+        (["bench", "--out", "pyproject.toml"], "the folder of results: expected one that can be written to"),
     ],
 )
 def test_a_wrong_call_ends_with_two(arguments, message, capsys, monkeypatch):

@@ -190,7 +190,9 @@ def test_an_unknown_name_and_a_place_that_cannot_be_are_refused_before_any_work(
         run_named(["one", "two"], silent, folder=tmp_path)
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", tmp_path / "file" / "folder", Path("a\0b")):
-        with pytest.raises(InputError, match="--out: expected a folder that can be written to; found"):
+        with pytest.raises(
+            InputError, match="the folder of results: expected one that can be written to; found"
+        ):
             run_named(folder=place)
     assert program.calls == []
 

@@ -16,10 +16,21 @@ from validation.reproduction.kept import Kept, read_kept, write_kept
 from validation.reproduction.lock import alone
 from validation.reproduction.process import Ended, run_process, sweep
 from validation.reproduction.runs import Run, choose_runs
+from validation.reproduction.shipped import usual_seconds
 from validation.reproduction.stamp import stamp_of
 from validation.wording import counted
 
-__all__ = ["FAILED", "KEPT", "NEW", "NOT_RUN", "Outcome", "default_folder", "run_named", "state_of"]
+__all__ = [
+    "FAILED",
+    "KEPT",
+    "NEW",
+    "NOT_RUN",
+    "Outcome",
+    "default_folder",
+    "run_named",
+    "state_of",
+    "without",
+]
 
 NEW, KEPT, NOT_RUN, FAILED = "new", "kept", "not run", "failed"
 _MISSING = 3  # the exit code of a command that could not run something
@@ -98,16 +109,15 @@ def _do(run: Run, folder: Path, fresh: bool, progress: Progress, number: int, to
             announce(f"{run.name} waits for another process that is at work in {folder}.")
         progress(f"{run.name} waits for another process", number, total)
 
-    usual = f"usually {counted(max(1, round(run.minutes)), 'minute')}"
+    seconds = usual_seconds(run)
+    usual = "" if seconds is None else f", usually {counted(max(1, round(seconds / 60)), 'minute')}"
     with alone(folder, waiting) as held:
         if held:
             sweep(run, folder)
         if not fresh and (kept := _kept(run, stamp, folder)):
             return kept
         keep = _keep(run, stamp, folder, fresh)
-        ended = run_process(
-            run, folder, keep, lambda _: progress(f"{run.name}, {usual}", number, total), held
-        )
+        ended = run_process(run, folder, keep, lambda _: progress(f"{run.name}{usual}", number, total), held)
         outcome = _judge(run, stamp, ended)
         if outcome.report is not None:
             write_kept(run, folder, Kept(stamp, ended.seconds, outcome.report))
@@ -136,7 +146,7 @@ def _judge(run: Run, stamp: Mapping[str, Any], ended: Ended) -> Outcome:
     if stamp_of(run) != stamp:
         said = "the code or a library was changed while it ran"
         return Outcome(run, FAILED, ended.seconds, None, said)
-    report = _without(ended.report, run.leave_out)
+    report = without(ended.report, run.leave_out)
     said = _failures(report)
     return Outcome(run, FAILED if said else NEW, ended.seconds, report, said, stamp)
 
@@ -158,7 +168,7 @@ def _keep(run: Run, stamp: Mapping[str, Any], folder: Path, fresh: bool) -> Path
     return place
 
 
-def _without(report: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+def without(report: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     """The report without the tables of these keys."""
     left_out = set(keys)
     return {**report, "parts": [part for part in report["parts"] if part["key"] not in left_out]}
@@ -173,8 +183,8 @@ def _make(folder: Path) -> None:
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or str(error)
         reject(
-            "--out",
-            expected="a folder that can be written to",
+            "the folder of results",
+            expected="one that can be written to",
             found=f"{str(folder)!r} ({said})",
-            todo="Name another folder.",
+            todo="Name another one (reproduce --out), or another cache (SINKSCOPE_CACHE).",
         )
