@@ -104,7 +104,7 @@ def test_the_ledger_is_what_its_shipped_results_say():
             HOLDS,
         ),
         (
-            "audit-smollm2",
+            "audit-smollm2-clusters",
             "verdicts",
             lambda rows: [row.update(flips=0.01) for row in rows if row["metric"] == "cosine"],
             "flips",

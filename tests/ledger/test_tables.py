@@ -51,7 +51,10 @@ def test_programs_get_everything():
 
 
 def test_a_claim_of_two_runs_has_two_commands():
-    assert commands_of(CLAIMS["flips"], {"audit-minilm": "a", "audit-smollm2": "b"}) == ("a", "b")
+    assert commands_of(CLAIMS["flips"], {"audit-minilm-clusters": "a", "audit-smollm2-clusters": "b"}) == (
+        "a",
+        "b",
+    )
 
 
 def rows(findings, claims=CHOSEN):

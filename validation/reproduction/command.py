@@ -102,7 +102,9 @@ def reproduce(
         for one in outcomes
         if one.report is not None and (before := known[one.run.name]) is not None
     }
-    parts: list[Part] = [_table(outcomes, compared), Note("folder", f"Results and logs are in {folder}.")]
+    parts: list[Part] = []
+    if outcomes:
+        parts += [_table(outcomes, compared), Note("folder", f"Results and logs are in {folder}.")]
     for one in outcomes:
         parts += _verdict(one, known[one.run.name], compared.get(one.run.name), publish is not None)
     if publish is not None:
