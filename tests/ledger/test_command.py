@@ -3,7 +3,6 @@
 import copy
 import json
 import shlex
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,13 +14,12 @@ from wording import refused
 from validation.claims import read_claims
 from validation.cli import app, main
 from validation.ledger import command
-from validation.ledger.command import Chosen, read_commands, remake_ledger, show_claims
+from validation.ledger.command import Chosen, read_commands, show_claims
 from validation.ledger.finding import FAILS, HOLDS, NOT_TESTABLE
 from validation.ledger.saved import read_rows
 from validation.progress import silent
 from validation.reproduction import Outcome, choose_runs, load_result
 from validation.reproduction.kept import SHIPPED, read_kept
-from validation.reproduction.stamp import stamp_of
 
 CLAIMS = read_claims()
 
@@ -183,38 +181,6 @@ def test_claims_without_a_result_are_left_out_and_named(outcomes):
     (note,) = document.not_run
     assert note.text == "NOT RUN: prune-smollm2: code 3. Left out for it: pruning."
     assert list(verdicts(document)) == ["arithmetic"]
-
-
-@pytest.fixture
-def shipped(tmp_path):
-    """A folder with the shipped results of the runs, and no ledger."""
-    for path in SHIPPED.glob("*.json"):
-        if path.stem != "claims":
-            shutil.copy(path, tmp_path)
-    return tmp_path
-
-
-def test_the_ledger_is_made_where_none_was_and_again_changes_nothing(shipped):
-    assert not agree(show(folder=shipped)).ok
-    document = remake_ledger(shipped)
-    assert agree(document).ok
-    (run,) = choose_runs(["claims"])
-    kept = read_kept(run, shipped)
-    assert kept.stamp == stamp_of(run)
-    assert kept.report["checks"] == {"held": 1, "failed": 0, "not_run": 0}
-    assert "other_code" not in [part["key"] for part in kept.report["parts"]]
-    assert list(read_rows(shipped)) == [claim.id for claim in CLAIMS]
-    remake_ledger(shipped)
-    assert read_kept(run, shipped).report == kept.report
-
-
-def test_the_ledger_stays_as_it_is_where_a_result_is_missing(shipped):
-    remake_ledger(shipped)
-    before = (shipped / "claims.json").read_bytes()
-    (shipped / "prune-smollm2.json").unlink()
-    document = remake_ledger(shipped)
-    assert "NOT RUN: prune-smollm2" in document.not_run[0].text
-    assert (shipped / "claims.json").read_bytes() == before
 
 
 @pytest.mark.parametrize("entry", ["rule", "says", "needs", "model"])
