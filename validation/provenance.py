@@ -8,6 +8,7 @@ import platform
 import sys
 from collections.abc import Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from oracle.model import Model
@@ -17,6 +18,7 @@ __all__ = [
     "describe_texts",
     "file_sha256",
     "machine",
+    "processor",
     "program_version",
     "usable_cpus",
     "versions",
@@ -48,6 +50,16 @@ def versions() -> dict[str, str]:
     for name in (*_ALWAYS, *(name for name in _WHEN_LOADED if name in sys.modules)):
         found[name] = _version(name)
     return found
+
+
+def processor() -> str:
+    """The name of the processor, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return (names or [platform.processor() or platform.machine()])[0]
 
 
 def machine() -> dict[str, Any]:

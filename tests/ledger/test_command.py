@@ -5,6 +5,7 @@ import json
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import typer
@@ -15,9 +16,10 @@ from validation.cli import app, main
 from validation.ledger import command
 from validation.ledger.command import Chosen, read_commands, show_claims
 from validation.ledger.finding import FAILS, HOLDS, NOT_TESTABLE
-from validation.ledger.saved import read_findings
+from validation.ledger.saved import read_rows
 from validation.progress import silent
 from validation.reproduction import Outcome, choose_runs, load_result
+from validation.reproduction.kept import SHIPPED, read_kept
 
 CLAIMS = read_claims()
 
@@ -26,7 +28,7 @@ EVERY = Chosen()
 
 
 def show(chosen=EVERY, **given):
-    return show_claims(chosen, **{"run": False, "fresh": False, "write": False, "progress": silent, **given})
+    return show_claims(chosen, **{"run": False, "fresh": False, "progress": silent, **given})
 
 
 def agree(document):
@@ -43,8 +45,8 @@ def tampered(monkeypatch):
     """Lets a shipped result be changed: a function of the rows of one of its tables."""
 
     def change(run, table, edit):
-        def load(name):
-            data = copy.deepcopy(load_result(name))
+        def load(name, folder):
+            data = copy.deepcopy(load_result(name, folder))
             if name == run:
                 edit(next(part for part in data["parts"] if part.get("key") == table)["rows"])
             return data
@@ -76,7 +78,7 @@ def outcomes(monkeypatch):
 def test_the_ledger_is_what_its_shipped_results_say():
     document = show()
     assert agree(document).ok, agree(document).found
-    assert list(read_findings()) == [claim.id for claim in CLAIMS]
+    assert list(read_rows()) == [claim.id for claim in CLAIMS]
     assert not document.not_run
 
 
@@ -100,7 +102,7 @@ def test_the_ledger_is_what_its_shipped_results_say():
             HOLDS,
         ),
         (
-            "audit-smollm2",
+            "audit-smollm2-clusters",
             "verdicts",
             lambda rows: [row.update(flips=0.01) for row in rows if row["metric"] == "cosine"],
             "flips",
@@ -184,8 +186,6 @@ def test_what_no_claim_has_is_refused(chosen, option):
 def test_options_that_mean_nothing_together_are_refused():
     with refused("--fresh", "--run"):
         show(fresh=True)
-    with refused("--write and a choice of claims"):
-        show(Chosen(part="A"), write=True)
 
 
 def test_a_run_is_of_the_commands_that_the_claims_need(outcomes):
@@ -206,20 +206,40 @@ def test_claims_without_a_result_are_left_out_and_named(outcomes):
     assert list(verdicts(document)) == ["arithmetic"]
 
 
-def test_the_ledger_is_written_from_results_and_not_where_one_is_missing(outcomes, monkeypatch):
-    written = []
-    monkeypatch.setattr(command, "write_findings", written.append)
-    outcomes(without=("prune-smollm2",))
-    document = show(run=True, write=True)
-    assert not written
-    assert "The ledger stays as it is" in document.not_run[-1].text
-    document = show(write=True)
-    assert written == [document]
-    assert list(verdicts(document)) == [claim.id for claim in CLAIMS]
+@pytest.mark.parametrize("entry", ["rule", "says", "needs", "model"])
+def test_a_row_that_was_edited_by_hand_in_claims_toml_is_noticed(monkeypatch, entry):
+    edited = tuple(
+        replace(claim, **{entry: f"{getattr(claim, entry)} Edited."}) if claim.id == "code" else claim
+        for claim in CLAIMS
+    )
+    monkeypatch.setattr(command, "read_claims", lambda: edited)
+    assert agree(show()).found == f"1 differ: code: other words under {entry}"
+
+
+def test_a_published_figure_that_was_corrected_is_noticed(monkeypatch):
+    def corrected(claim):
+        first, *others = claim.figures
+        return replace(claim, figures=(replace(first, name="another name"), *others))
+
+    edited = tuple(corrected(claim) if claim.id == "setup" else claim for claim in CLAIMS)
+    monkeypatch.setattr(command, "read_claims", lambda: edited)
+    assert agree(show()).found == "1 differ: setup: other words under figures"
+
+
+def test_results_of_other_code_are_named_and_fail_nothing(monkeypatch):
+    monkeypatch.setattr("validation.reproduction.shipped.code_digest", lambda: "this")
+    document = show(Chosen(ids=("arithmetic",)))
+    (note,) = (part for part in document.parts if part.key == "other_code")
+    assert note.text.startswith("Made by other code than this: 1 of 1 shipped result (validate);")
+    assert not document.failed
+    (run,) = choose_runs(["validate"])
+    made_by = read_kept(run, SHIPPED).stamp["code"]
+    monkeypatch.setattr("validation.reproduction.shipped.code_digest", lambda: made_by)
+    assert "other_code" not in [part.key for part in show(Chosen(ids=("arithmetic",))).parts]
 
 
 def test_a_missing_result_is_said_with_how_to_make_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(command, "load_result", lambda name: load_result(name, tmp_path))
+    monkeypatch.setattr(command, "load_result", lambda name, _: load_result(name, tmp_path))
     document = show(Chosen(ids=("arithmetic", "code")))
     (note,) = document.not_run
     assert note.text.startswith("NOT RUN: validate: the result of validate: expected validate.json")

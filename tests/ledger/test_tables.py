@@ -51,38 +51,58 @@ def test_programs_get_everything():
 
 
 def test_a_claim_of_two_runs_has_two_commands():
-    assert commands_of(CLAIMS["flips"], {"audit-minilm": "a", "audit-smollm2": "b"}) == ("a", "b")
+    assert commands_of(CLAIMS["flips"], {"audit-minilm-clusters": "a", "audit-smollm2-clusters": "b"}) == (
+        "a",
+        "b",
+    )
+
+
+def rows(findings, claims=CHOSEN):
+    return {row["id"]: row for row in ledger_table(claims, findings, COMMANDS).records()}
+
+
+ROWS = rows(FINDINGS)
+
+
+def with_entry(claim, key, text):
+    return {**ROWS, claim: {**ROWS[claim], key: text}}
 
 
 @pytest.mark.parametrize("made_now", [False, True])
 def test_a_ledger_that_agrees_passes(made_now):
-    check = agreement(CHOSEN, FINDINGS, FINDINGS, made_now=made_now)
+    check = agreement(ROWS, rows(FINDINGS), made_now=made_now)
     assert check.ok
     assert check.found == "all 3 agree"
 
 
 @pytest.mark.parametrize("made_now", [False, True])
 def test_another_verdict_is_found(made_now):
-    now = {**FINDINGS, "median": FINDINGS["median"]._replace(verdict=HOLDS)}
-    check = agreement(CHOSEN, FINDINGS, now, made_now=made_now)
+    check = agreement(ROWS, with_entry("median", "verdict", HOLDS), made_now=made_now)
     assert not check.ok
     assert check.found == "1 differ: median: fails in the ledger, holds now"
 
 
-def test_other_words_are_found_in_what_is_shipped_and_let_pass_in_what_is_new():
-    now = {**FINDINGS, "median": FINDINGS["median"]._replace(floor="4%")}
-    assert "median: other words" in agreement(CHOSEN, FINDINGS, now, made_now=False).found
-    assert agreement(CHOSEN, FINDINGS, now, made_now=True).ok
+@pytest.mark.parametrize("made_now", [False, True])
+@pytest.mark.parametrize("key", ["says", "figures", "rule", "needs", "source", "part", "here", "commands"])
+def test_what_is_written_by_hand_has_to_be_in_the_ledger(key, made_now):
+    check = agreement(ROWS, with_entry("median", key, "other"), made_now=made_now)
+    assert check.found == f"1 differ: median: other words under {key}"
+
+
+@pytest.mark.parametrize("key", ["found", "floor", "lengths"])
+def test_other_words_are_found_in_what_is_shipped_and_let_pass_in_what_is_new(key):
+    now = with_entry("median", key, "4%")
+    assert f"median: other words under {key}" in agreement(ROWS, now, made_now=False).found
+    assert agreement(ROWS, now, made_now=True).ok
 
 
 def test_a_row_too_many_and_a_row_too_few_are_found():
-    ledger = {**FINDINGS, "old": Finding("x", HOLDS)}
+    ledger = {**ROWS, "old": ROWS["code"]}
     del ledger["code"]
-    found = agreement(CHOSEN, ledger, FINDINGS, made_now=False).found
+    found = agreement(ledger, ROWS, made_now=False).found
     assert found == "2 differ: code: not in the ledger; old: no such claim"
 
 
 def test_many_that_differ_are_counted():
-    claims = list(CLAIMS.values())[:12]
-    now = {claim.id: Finding("x", HOLDS) for claim in claims}
-    assert agreement(claims, {}, now, made_now=False).found.endswith("; 4 more")
+    now = {str(number): ROWS["code"] for number in range(12)}
+    assert agreement({}, now, made_now=False).found.endswith("; 4 more")

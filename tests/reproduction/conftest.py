@@ -26,6 +26,9 @@ if kind == "step":  # goes on where it was: the second time it ends
     time.sleep(60 * first)
 if kind == "slow":
     time.sleep(0.7)
+if kind == "wait":  # until it is killed
+    Path(value).write_text(str(os.getpid()))
+    time.sleep(60)
 said = {name: os.environ.get(name, "") for name in ("OPENBLAS_NUM_THREADS", "OMP_WAIT_POLICY")}
 parts = [
     {"kind": "note", "key": "said", "text": value if kind != "step" else "whole"},
@@ -33,7 +36,10 @@ parts = [
      "undefined": [], "intro": [], "notes": []},
 ]
 report = {"format": 1, "command": kind, "provenance": said, "checks": {}, "parts": parts}
+if kind == "doubt":  # a check fails, and the report is there
+    parts.append({"kind": "check", "key": "sums", "expected": "1", "found": "2", "ok": False})
 Path(words[words.index("--json") + 1]).write_text(json.dumps(report))
+sys.exit(kind == "doubt")
 """
 
 

@@ -1,13 +1,9 @@
-"""The command: what it says of runs, publishes and holds a page to, and the calls that it refuses."""
+"""The command: what it says of runs, what it publishes, and what it holds a page to."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
+import re
 from pathlib import Path
 
 import pytest
@@ -16,9 +12,11 @@ from oracle import InputError
 from validation.cli import main
 from validation.command_parts import exit_code
 from validation.progress import silent
+from validation.report.document import Check, Document
 from validation.report.terminal import render as text_of
-from validation.reproduction import command
+from validation.reproduction import command, stamp
 from validation.reproduction.kept import load_result
+from validation.reproduction.runs import Run
 
 ROOT = Path(__file__).parents[2]
 PAGE = "# Page\n<!-- reproduce:begin one said -->\n<!-- reproduce:end -->\n"
@@ -30,7 +28,7 @@ def work(tmp_path):
     page = tmp_path / "README.md"
     page.write_text(PAGE)
 
-    def call(*names, publish=False, fresh=False):
+    def call(*names, publish=False, fresh=False, remake=None):
         return command.reproduce(
             names,
             fresh=fresh,
@@ -38,6 +36,7 @@ def work(tmp_path):
             publish=page if publish else None,
             progress=silent,
             shipped=tmp_path / "shipped",
+            remake=remake,
         )
 
     call.page, call.shipped = page, tmp_path / "shipped"
@@ -113,6 +112,37 @@ def test_a_key_that_a_result_lacks_is_named_and_what_was_found_is_shipped(progra
     assert load_result("one", work.shipped)
 
 
+def test_a_failed_check_is_a_result_and_is_not_shipped(program, work):
+    program.offer(one=["say", "x"])
+    work(publish=True)
+    program.offer(one=["doubt", "x"])
+    for publish in (False, True):
+        document = work(publish=publish)
+        assert exit_code(document) == 1
+        assert "FAILED one: expected a result in which every check held; found 1 check failed" in said(
+            document
+        )
+        assert "one: check sums: nothing -> failed" in said(document)
+        assert len(load_result("one", work.shipped)["parts"]) == 2
+
+
+def test_what_is_shipped_has_the_stamp_of_its_making(program, work, tmp_path, monkeypatch):
+    program.offer(one=["say", "first"])
+    done = command.run_named
+
+    def then_edited(*given):
+        outcomes = done(*given)
+        monkeypatch.setattr(stamp, "code_digest", lambda: "of an edit after the run")
+        return outcomes
+
+    monkeypatch.setattr(command, "run_named", then_edited)
+    work(publish=True)
+    made, shipped = (
+        json.loads((tmp_path / folder / "one.json").read_text())["stamp"] for folder in ("out", "shipped")
+    )
+    assert shipped == made
+
+
 @pytest.mark.parametrize(
     ("page", "words"),
     [
@@ -134,60 +164,93 @@ def test_the_list_says_what_is_there(program, work, tmp_path):
     work("one")
     table = command.list_runs(str(tmp_path / "out")).parts[0]
     assert [(row["run"], row["kept"]) for row in table.records()] == [("one", "kept"), ("two", "none")]
-    assert table.notes == ("all together about 2 minutes on two quiet cores",)
-
-
-# --- on the command line -------------------------------------------------------------------------------
-
-
-def test_a_page_without_blocks_is_no_page_to_check(tmp_path, capsys):
-    (tmp_path / "a.md").write_text("# Title\n")
-    assert main(["reproduce", "--check", "--readme", str(tmp_path / "a.md")]) == 2
-    assert "--readme: expected a page with blocks; found none" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["audits"], "NAME: expected some of validate"),
-        (["--list", "--check"], "--list and --check: expected one of the two"),
-        (["--check", "--fresh"], "--check and --fresh: expected one of the two"),
-        (["--check", "bench"], "--check and NAME: expected one of the two"),
-        (["--render", "--out", "x"], "--render and --out: expected one of the two"),
-        (["--readme", "x"], "--readme: expected --publish, --render or --check beside it"),
-        (["--check", "--readme", "nowhere.md"], "--readme: expected a page of text in UTF-8"),
-        (["bench", "--out", ""], "--out: expected the path of a folder"),
-        (["bench", "--out", "pyproject.toml"], "--out: expected a folder that can be written to"),
-    ],
-)
-def test_a_wrong_call_ends_with_two(arguments, message, capsys, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    assert main(["reproduce", *arguments]) == 2
-    assert message in capsys.readouterr().err
-
-
-def test_an_interrupt_ends_with_130_and_says_what_is_kept(tmp_path):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "validation", "reproduce", "diff-layers", "--out", str(tmp_path)],
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        start_new_session=True,
+    assert [row["shipped"] for row in table.records()] == ["no", "no"]
+    (note,) = table.notes
+    assert note == (
+        "all together about 2 minutes, as the making of the shipped results took; estimated: one, two"
     )
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.glob(".diff-layers-*/log")):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "interrupted; the results of 0 runs of 1 are kept" in said
-    assert list(tmp_path.glob("*.json")) == []
-    assert list(tmp_path.glob(".diff-layers-*")) == []
 
 
-def test_a_report_of_it_is_a_report(program, tmp_path, capsys):
-    program.offer(one=["say", "first"])
-    assert main(["reproduce", "--out", str(tmp_path), "--json", "-"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert data["parts"][0]["rows"][0]["run"] == "one"
+def test_the_list_says_how_long_the_shipped_result_took_and_by_which_code(
+    program, work, tmp_path, monkeypatch
+):
+    program.offer(one=["say", "first"], two=["say", "second"])
+    work("one", publish=True)
+    place = work.shipped / "one.json"
+    place.write_text(re.sub(r'"seconds":[0-9.]+', '"seconds":600', place.read_text()))
+
+    def row():
+        table = command.list_runs(str(tmp_path / "out"), work.shipped).parts[0]
+        assert table.notes[0].startswith("all together about 11 minutes, ")
+        assert table.notes[0].endswith("; estimated: two")
+        return table.records()[0]
+
+    assert (row()["minutes"], row()["shipped"]) == (10, "by this code")
+    monkeypatch.setattr(command, "code_digest", lambda: "other")
+    assert row()["shipped"] == "by other code"
+
+
+ELSEWHERE = "one: its figures depend on processor and libraries"
+
+
+def test_on_another_processor_figures_may_differ_and_it_is_said(program, work, monkeypatch):
+    def offer(text):
+        program.offer_runs(Run("one", ("say", text), "a run", 1, elsewhere=("*",)))
+
+    offer("share 1.5")
+    work(publish=True)
+    offer("share 1.6")
+    document = work()
+    assert exit_code(document) == 1
+    assert ELSEWHERE not in said(document)
+    monkeypatch.setattr(stamp, "processor", lambda: "another one")
+    document = work()
+    assert exit_code(document) == 0
+    assert ELSEWHERE in said(document)
+    assert "1 of 4 differ in digits alone, which they may" in said(document)
+    offer("part 1.6")
+    assert exit_code(work()) == 1
+
+
+def test_what_is_made_from_results_is_made_last_of_what_was_published(program, work):
+    ledger = Run("ledger", ("say", "old"), "made from results", 1, reads_results=True)
+    program.offer_runs(Run("one", ("say", "first"), "a run", 1), ledger)
+    seen = []
+
+    def remake(folder):
+        seen.append(load_result("one", folder)["parts"][0]["text"])
+        return Document("claims", {}, (Check("claims_agree", "x", "y", len(seen) == 1),))
+
+    assert exit_code(work(publish=True, remake=remake)) == 0
+    assert seen == ["first"]
+    assert program.calls == ["say first"]
+    document = work("ledger", publish=True, remake=remake)
+    assert exit_code(document) == 1
+    assert len(seen) == 2
+    work(remake=remake)
+    assert len(seen) == 2
+
+
+def test_publishing_is_refused_where_packages_are_installed(tmp_path, monkeypatch, capsys):
+    with pytest.raises(InputError, match=r"--publish: expected a checkout, .*; found installed packages"):
+        command.refuse_outside(tmp_path)
+    command.refuse_outside(ROOT)
+    called = []
+    monkeypatch.setattr(command, "refuse_outside", lambda: called.append(True) or reject_all())
+    assert main(["reproduce", "--publish"]) == 2
+    assert called
+
+
+def reject_all():
+    raise InputError("no.")
+
+
+def test_a_page_is_checked_and_results_of_other_code_are_named(work, monkeypatch):
+    work.page.write_text(PAGE.replace("one said", "validate checks forward"))
+    command.render(work.page)
+    monkeypatch.setattr("validation.reproduction.shipped.code_digest", lambda: "other")
+    document = command.check(work.page)
+    (note,) = (part for part in document.parts if part.key == "other_code")
+    assert note.text.startswith("Made by other code than this: ")
+    assert "(validate)" in note.text
+    assert not document.failed

@@ -77,3 +77,28 @@ def test_what_may_vary_is_allowed(report, pattern):
 def test_what_may_vary_covers_nothing_else(report, pattern):
     found = compare(report, changed(report, ("parts", 1, "rows", 0, "flips"), 0.9), [pattern])
     assert len(found.wrong) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "may"),
+    [
+        (("parts", 1, "rows", 0, "flips"), 0.9, True),
+        (("parts", 1, "rows", 0, "flips"), -0.27, False),
+        (("parts", 1, "rows", 0, "n"), 1300, False),
+        (("parts", 1, "rows", 0, "flips"), None, False),
+        (("parts", 1, "rows", 0, "metric"), "cosine 2", False),
+        (("parts", 1, "rows", 0, "metric"), "f" * 64, True),
+        (("parts", 1, "title"), "", False),
+        (("parts", 1, "notes"), ["2 of 3 notes"], True),
+        (("parts", 1, "notes"), ["another of 3 notes"], False),
+        (("parts", 5, "ok"), False, False),
+        (("provenance", "model"), "n", False),
+    ],
+)
+def test_elsewhere_figures_may_differ_and_nothing_else(report, path, value, may):
+    report["parts"][1]["notes"] = ["1 of 3 notes"]
+    report["parts"][1]["rows"][0]["metric"] = "a" * 64 if value == "f" * 64 else "cosine 1"
+    found = compare(report, changed(report, path, value), elsewhere=["*"])
+    assert found.differences
+    assert (found.wrong == ()) == may
+    assert compare(report, changed(report, path, value)).wrong

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from validation.reproduction import stamp
+from validation.reproduction.runs import Run
 from validation.reproduction.stamp import code_digest, results_digest
 
 FILES = ("oracle/a.py", "fastpath/b.py", "validation/c.py", "validation/data.json")
@@ -23,10 +25,45 @@ def digest(tmp_path, *change):
     return code_digest(tree(folder, *change))
 
 
-@pytest.mark.parametrize("name", [*FILES, "validation/audit/new.py", "oracle/words.txt"])
+@pytest.mark.parametrize(
+    "name", [*FILES, "validation/claims.py", "validation/audit/new.py", "oracle/words.txt"]
+)
 def test_a_change_of_code_or_data_is_another_digest(tmp_path, name):
     assert digest(tmp_path) == digest(tmp_path)
     assert digest(tmp_path) != digest(tmp_path, name)
+
+
+CLAIM = """[[claim]]
+id = "{id}"
+rule = "{rule}"
+figures = [
+  {{ key = "a", name = "share", value = {value} }},
+  {{ key = "b", name = "{name}", count = 1, of = 3 }},
+]
+"""
+
+
+def digest_of_claims(tmp_path, **entries):
+    text = CLAIM.format(**{"id": "one", "rule": "a rule", "value": 0.5, "name": "rows", **entries})
+    return digest(tmp_path, "validation/claims.toml", text)
+
+
+def test_a_published_figure_is_a_part_of_it_and_the_wording_of_a_rule_is_not(tmp_path):
+    same = digest_of_claims(tmp_path)
+    assert digest_of_claims(tmp_path, rule="another rule", id="two") == same
+    assert digest_of_claims(tmp_path, value=0.6) != same
+    assert digest_of_claims(tmp_path, name="other rows") != same
+
+
+def test_claims_that_cannot_be_read_are_what_they_are(tmp_path):
+    one, other = (digest(tmp_path, "validation/claims.toml", text) for text in ("claim = [", "claim = 1"))
+    assert one != other
+
+
+def test_the_processor_counts_where_it_decides_on_figures(monkeypatch):
+    monkeypatch.setattr(stamp, "processor", lambda: "this one")
+    assert stamp.stamp_of(Run("a", ("b",), "c", elsewhere=("*",)))["processor"] == "this one"
+    assert "processor" not in stamp.stamp_of(Run("a", ("b",), "c"))
 
 
 def test_a_renamed_file_is_another_digest(tmp_path):
@@ -38,7 +75,6 @@ def test_a_renamed_file_is_another_digest(tmp_path):
     [
         "validation/results/a.json",
         "validation/ledger/a.py",
-        "validation/claims.toml",
         "validation/reproduction/runs.toml",
         "validation/__pycache__/c.pyc",
         "README.md",

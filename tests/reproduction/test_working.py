@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from pathlib import Path
@@ -185,7 +186,9 @@ def test_an_unknown_name_and_a_place_that_cannot_be_are_refused_before_any_work(
         run_named(["one", "two"], silent, folder=tmp_path)
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", tmp_path / "file" / "folder", Path("a\0b")):
-        with pytest.raises(InputError, match="--out: expected a folder that can be written to; found"):
+        with pytest.raises(
+            InputError, match="the folder of results: expected one that can be written to; found"
+        ):
             run_named(folder=place)
     assert program.calls == []
 
@@ -196,3 +199,19 @@ def test_a_folder_without_permission_is_refused(program, tmp_path):
     program.offer(one=["say", "x"])
     with pytest.raises(InputError, match="Permission denied"):
         run_named(folder=tmp_path)
+
+
+def test_a_run_whose_check_fails_keeps_its_report_and_has_failed(program, tmp_path):
+    program.offer(one=["doubt", "x"])
+    for _ in range(2):
+        (outcome,) = run_named(folder=tmp_path)
+        assert (outcome.state, outcome.said) == (FAILED, "1 check failed (sums)")
+        assert outcome.report["parts"][-1]["found"] == "2"
+    assert program.calls == ["doubt x"]
+
+
+def test_an_outcome_has_the_stamp_of_its_making(program, tmp_path):
+    program.offer(one=["say", "x"])
+    (made,) = run_named(folder=tmp_path)
+    (kept,) = run_named(folder=tmp_path)
+    assert made.stamp == kept.stamp == json.loads((tmp_path / "one.json").read_text())["stamp"]

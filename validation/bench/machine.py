@@ -8,13 +8,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from validation import peers
-from validation.provenance import usable_cpus
+from validation.provenance import processor, usable_cpus
 
 __all__ = ["blas_threads", "busy", "equal_threads", "load_average", "machine", "thread_counts", "unequal"]
 
@@ -29,7 +28,7 @@ def machine() -> dict[str, Any]:
         except metadata.PackageNotFoundError:
             versions[name] = "absent"
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "cpus": usable_cpus(),
         **{f"{name}_threads": count for name, count in thread_counts().items()},
         "load_average": load_average(),
@@ -108,13 +107,3 @@ def _threads_of(name: str) -> int | str:
     """Threads of a library that this process has loaded; "not loaded" otherwise."""
     count = getattr(sys.modules.get(name), "get_num_threads", None)
     return int(count()) if count is not None else "not loaded"
-
-
-def _processor() -> str:
-    """The name of the processor, where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return (names or [platform.processor() or platform.machine()])[0]

@@ -46,15 +46,12 @@ def claims(
     again: Annotated[
         bool,
         typer.Option(
-            "--run", help="Make the results anew (under an hour for all; one that was stopped goes on)."
+            "--run",
+            help="Make the results anew; a stopped run goes on. reproduce --list shows how long.",
         ),
     ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="With --run: take nothing that an earlier run has left.")
-    ] = False,
-    write: Annotated[
-        bool,
-        typer.Option("--write", help="For maintainers: what was found becomes the ledger."),
     ] = False,
     json: Json = None,
 ) -> int:
@@ -68,4 +65,4 @@ def claims(
 
     calm_threads()
     chosen = Chosen(tuple(detail or ()), part, verdict)
-    return run(json, lambda tell: show_claims(chosen, run=again, fresh=fresh, write=write, progress=tell))
+    return run(json, lambda tell: show_claims(chosen, run=again, fresh=fresh, progress=tell))

@@ -16,9 +16,10 @@ __all__: list[str] = []
 @app.command(
     epilog=examples(
         "sinkscope reproduce",
-        "sinkscope reproduce audit-minilm prune-smollm2",
+        "sinkscope reproduce audit-minilm-clusters prune-smollm2",
         "sinkscope reproduce --list",
         "sinkscope reproduce bench --fresh --publish",
+        "sinkscope reproduce claims --publish",
         "sinkscope reproduce --render",
         "sinkscope reproduce --check",
     )
@@ -36,7 +37,10 @@ def reproduce(
     ] = None,
     publish: Annotated[
         bool,
-        typer.Option("--publish", help="Make what was found the shipped results, and write the README anew."),
+        typer.Option(
+            "--publish",
+            help="Make what was found the shipped results, and write the ledger and the README anew.",
+        ),
     ] = False,
     render: Annotated[
         bool,
@@ -61,6 +65,7 @@ def reproduce(
     README: --publish, --render and --check.
     """
     from validation import command_parts
+    from validation.ledger.command import remake_ledger
     from validation.reproduction import command
 
     given = list(names or [])
@@ -73,12 +78,16 @@ def reproduce(
         command_parts.refuse_alone("--readme", "--publish, --render or --check")
     if listed:
         return run(json, lambda _: command.list_runs(out))
+    if publish:
+        command.refuse_outside()
     page = command.readme_of(readme) if publish or render or check else None
     if page is not None and not publish:
         work = command.check if check else command.render
         return run(json, lambda _: work(page), [page])
     return run(
         json,
-        lambda tell: command.reproduce(given, fresh=fresh, out=out, publish=page, progress=tell),
+        lambda tell: command.reproduce(
+            given, fresh=fresh, out=out, publish=page, progress=tell, remake=remake_ledger
+        ),
         [page] if page is not None else [],
     )

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from oracle._checks import InputError, reject
 from validation.claims import Claim, read_claims
-from validation.command_parts import here, refuse_alone, refuse_both
+from validation.command_parts import here, refuse_alone
 from validation.ledger.finding import VERDICTS
 from validation.ledger.judging import check_claims, judge_claims, runs_of
-from validation.ledger.saved import read_findings, write_findings
+from validation.ledger.saved import read_rows, write_ledger
 from validation.ledger.tables import agreement, detail, ledger_table, summary, summary_tables
-from validation.progress import Progress
+from validation.progress import Progress, silent
 from validation.report.document import Document, Note, Part
 from validation.reproduction import choose_runs, load_result, run_named
+from validation.reproduction.kept import SHIPPED
+from validation.reproduction.shipped import other_code
 
-__all__ = ["Chosen", "read_commands", "show_claims"]
+__all__ = ["Chosen", "read_commands", "remake_ledger", "show_claims"]
 
 Report = Mapping[str, Any]  # of a run, as --json writes it
 
@@ -64,23 +68,22 @@ def read_commands() -> Mapping[str, str]:
     return shown
 
 
-def show_claims(chosen: Chosen, *, run: bool, fresh: bool, write: bool, progress: Progress) -> Document:
+def show_claims(
+    chosen: Chosen, *, run: bool, fresh: bool, progress: Progress, folder: Path = SHIPPED
+) -> Document:
     """The ledger, judged again from the results that are shipped, or from those of a `run` made now.
 
     A run does the commands that the chosen claims need, and goes on where one was stopped; `fresh` forgets
-    what was kept. `write` makes what was found the ledger, which takes all claims. Claims whose run has no
-    result are left out, and said to be.
+    what was kept. Claims whose run has no result are left out, and said to be.
     """
     if fresh and not run:
         refuse_alone("--fresh", "--run")
-    if write and not chosen.all:
-        refuse_both("--write", "a choice of claims")
     chosen.check()
     commands, claims = read_commands(), read_claims()
     check_claims(claims, commands.keys())
     wanted = [claim for claim in claims if chosen.take(claim)]
     names = runs_of(wanted)
-    results, missing = _run(names, fresh, progress) if run else _shipped(names)
+    results, missing = _run(names, fresh, progress) if run else _shipped(names, folder)
     lost = [claim for claim in wanted if missing.keys() & set(claim.runs)]
     wanted = [claim for claim in wanted if claim not in lost]
     now = judge_claims(wanted, results.__getitem__)
@@ -90,29 +93,43 @@ def show_claims(chosen: Chosen, *, run: bool, fresh: bool, write: bool, progress
     parts: list[Part] = [
         Note("not_run", f"NOT RUN: {name}: {said}" + _left_out(name, lost)) for name, said in missing.items()
     ]
-    if write and lost:
-        parts.append(Note("not_run", "NOT RUN: --write. The ledger stays as it is, for it takes all claims."))
-    ledger = now if write and not lost else read_findings()
+    table = ledger_table(wanted, now, commands)
+    rows = {row["id"]: row for row in table.records()}
+    ledger = read_rows(folder)
     if not chosen.all or lost:
-        ledger = {claim.id: ledger[claim.id] for claim in wanted if claim.id in ledger}
+        ledger = {name: ledger[name] for name in rows if name in ledger}
     parts += [*summary_tables(wanted, now), summary(wanted, now)]
     if not chosen.all:
         parts += [detail(claim, now[claim.id], commands) for claim in wanted]
-    parts += [ledger_table(wanted, now, commands), agreement(wanted, ledger, now, made_now=run)]
+    if not run:
+        parts += other_code(names, folder)
+    parts += [table, agreement(ledger, rows, made_now=run)]
     about = {"claims": len(wanted), "runs": list(runs_of(wanted)), "made_now": run, **here()}
-    document = Document("claims", about, tuple(parts))
-    if write and not lost:
-        write_findings(document)
-    return document
+    return Document("claims", about, tuple(parts))
 
 
-def _shipped(names: Sequence[str]) -> tuple[dict[str, Report], dict[str, str]]:
+def remake_ledger(folder: Path = SHIPPED) -> Document:
+    """Judge every claim from the shipped results and make that the ledger; nothing where a result is missing.
+
+    The Document holds the file, read back, to a second judgement, and that is what is shipped.
+    """
+    start = time.perf_counter()
+    first = show_claims(Chosen(), run=False, fresh=False, progress=silent, folder=folder)
+    if first.not_run:
+        return first
+    write_ledger(first, 0.0, folder)
+    again = show_claims(Chosen(), run=False, fresh=False, progress=silent, folder=folder)
+    write_ledger(again, time.perf_counter() - start, folder)
+    return again
+
+
+def _shipped(names: Sequence[str], folder: Path) -> tuple[dict[str, Report], dict[str, str]]:
     """The shipped results of these runs by name, and why others have none."""
     found: dict[str, Report] = {}
     missing: dict[str, str] = {}
     for name in names:
         try:
-            found[name] = load_result(name)
+            found[name] = load_result(name, folder)
         except InputError as error:
             missing[name] = str(error)
     return found, missing

@@ -13,6 +13,7 @@ from validation.wording import counted
 __all__ = ["agreement", "commands_of", "detail", "ledger_table", "summary", "summary_tables"]
 
 Findings = Mapping[str, Finding]
+Rows = Mapping[str, Mapping[str, str]]  # of the ledger, by the id of the claim
 Commands = Mapping[str, str]  # how each run is called, by its name
 
 _PARTS = {"A": "attention weighed by norms", "B": "attention rows as compositions"}
@@ -90,29 +91,33 @@ def detail(claim: Claim, finding: Finding, commands: Commands) -> Table:
     return Table(f"claim_{claim.id}", f"Claim {claim.id}", columns, rows)
 
 
-def agreement(claims: Sequence[Claim], ledger: Findings, now: Findings, *, made_now: bool) -> Check:
-    """Whether the ledger has what the shipped results give, to the word; or the verdicts of results made now.
+def agreement(ledger: Rows, now: Rows, *, made_now: bool) -> Check:
+    """Whether the rows of the ledger are those of `now`, to the word: what is said there and what was found.
 
-    Numbers of another machine may differ in their last digits, so that only verdicts are held to those.
+    Numbers of another machine may differ in their last digits, so that of results made now only the verdicts
+    are held to the ledger, with all that claims.toml says.
     """
     changed = []
-    for claim in claims:
-        before, after = ledger.get(claim.id), now[claim.id]
+    for name, row in now.items():
+        before = ledger.get(name)
         if before is None:
-            changed.append(f"{claim.id}: not in the ledger")
-        elif before.verdict != after.verdict:
-            changed.append(f"{claim.id}: {before.verdict} in the ledger, {after.verdict} now")
-        elif before != after and not made_now:
-            changed.append(f"{claim.id}: other words on what was found, or on its floor")
+            changed.append(f"{name}: not in the ledger")
+        elif before["verdict"] != row["verdict"]:
+            changed.append(f"{name}: {before['verdict']} in the ledger, {row['verdict']} now")
+        else:
+            free = set(Finding._fields) if made_now else set()
+            other = [key for key in row if key not in free and before.get(key) != row[key]]
+            if other:
+                changed.append(f"{name}: other words under {', '.join(other)}")
     changed += [f"{name}: no such claim" for name in ledger if name not in now]
     named = "; ".join(changed[:_NAMED])
     more = f"; {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
-    what = "the verdict" if made_now else "what was found, the floor and the verdict"
+    what = "row and verdict" if made_now else "row"
     whose = "made now" if made_now else "shipped"
     return Check(
         "claims_agree",
-        f"{what} of each claim in the ledger is as the results {whose} say",
-        f"{len(changed)} differ: {named}{more}" if changed else f"all {len(claims)} agree",
+        f"each {what} of the ledger as claims.toml and the results {whose} say",
+        f"{len(changed)} differ: {named}{more}" if changed else f"all {len(now)} agree",
         not changed,
     )
 

@@ -14,25 +14,40 @@ from validation.progress import Interrupted, Progress, silent
 from validation.report.live import announce
 from validation.reproduction.kept import Kept, read_kept, write_kept
 from validation.reproduction.lock import alone
-from validation.reproduction.process import Ended, run_process
+from validation.reproduction.process import Ended, run_process, sweep
 from validation.reproduction.runs import Run, choose_runs
+from validation.reproduction.shipped import usual_seconds
 from validation.reproduction.stamp import stamp_of
 from validation.wording import counted
 
-__all__ = ["FAILED", "KEPT", "NEW", "NOT_RUN", "Outcome", "default_folder", "run_named", "state_of"]
+__all__ = [
+    "FAILED",
+    "KEPT",
+    "NEW",
+    "NOT_RUN",
+    "Outcome",
+    "default_folder",
+    "run_named",
+    "state_of",
+    "without",
+]
 
 NEW, KEPT, NOT_RUN, FAILED = "new", "kept", "not run", "failed"
 _MISSING = 3  # the exit code of a command that could not run something
 
 
 class Outcome(NamedTuple):
-    """What became of a run: `report` is its result, as --json writes it, unless there is none."""
+    """What became of a run: `report` is its result, as --json writes it, unless there is none.
+
+    A run in which a check failed is FAILED with its report; `stamp` is that of the making.
+    """
 
     run: Run
     state: str  # NEW, KEPT, NOT_RUN or FAILED
     seconds: float
     report: Mapping[str, Any] | None
-    said: str = ""  # where there is no result: how it ended
+    said: str = ""  # unless all went well: how it ended
+    stamp: Mapping[str, Any] | None = None
 
 
 def default_folder() -> Path:
@@ -94,12 +109,15 @@ def _do(run: Run, folder: Path, fresh: bool, progress: Progress, number: int, to
             announce(f"{run.name} waits for another process that is at work in {folder}.")
         progress(f"{run.name} waits for another process", number, total)
 
-    usual = f"usually {counted(max(1, round(run.minutes)), 'minute')}"
-    with alone(folder, waiting):
+    seconds = usual_seconds(run)
+    usual = "" if seconds is None else f", usually {counted(max(1, round(seconds / 60)), 'minute')}"
+    with alone(folder, waiting) as held:
+        if held:
+            sweep(run, folder)
         if not fresh and (kept := _kept(run, stamp, folder)):
             return kept
         keep = _keep(run, stamp, folder, fresh)
-        ended = run_process(run, folder, keep, lambda _: progress(f"{run.name}, {usual}", number, total))
+        ended = run_process(run, folder, keep, lambda _: progress(f"{run.name}{usual}", number, total), held)
         outcome = _judge(run, stamp, ended)
         if outcome.report is not None:
             write_kept(run, folder, Kept(stamp, ended.seconds, outcome.report))
@@ -112,7 +130,8 @@ def _kept(run: Run, stamp: Mapping[str, Any], folder: Path) -> Outcome | None:
     found = read_kept(run, folder)
     if found is None or found.stamp != stamp:
         return None
-    return Outcome(run, KEPT, found.seconds, found.report)
+    said = _failures(found.report)
+    return Outcome(run, FAILED if said else KEPT, found.seconds, found.report, said, stamp)
 
 
 def _judge(run: Run, stamp: Mapping[str, Any], ended: Ended) -> Outcome:
@@ -127,7 +146,15 @@ def _judge(run: Run, stamp: Mapping[str, Any], ended: Ended) -> Outcome:
     if stamp_of(run) != stamp:
         said = "the code or a library was changed while it ran"
         return Outcome(run, FAILED, ended.seconds, None, said)
-    return Outcome(run, NEW, ended.seconds, _without(ended.report, run.leave_out))
+    report = without(ended.report, run.leave_out)
+    said = _failures(report)
+    return Outcome(run, FAILED if said else NEW, ended.seconds, report, said, stamp)
+
+
+def _failures(report: Mapping[str, Any]) -> str:
+    """The checks of a report that failed, in words; nothing where all held."""
+    failed = [part["key"] for part in report["parts"] if part["kind"] == "check" and not part["ok"]]
+    return f"{counted(len(failed), 'check')} failed ({', '.join(dict.fromkeys(failed))})" if failed else ""
 
 
 def _keep(run: Run, stamp: Mapping[str, Any], folder: Path, fresh: bool) -> Path:
@@ -141,7 +168,7 @@ def _keep(run: Run, stamp: Mapping[str, Any], folder: Path, fresh: bool) -> Path
     return place
 
 
-def _without(report: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+def without(report: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     """The report without the tables of these keys."""
     left_out = set(keys)
     return {**report, "parts": [part for part in report["parts"] if part["key"] not in left_out]}
@@ -156,8 +183,8 @@ def _make(folder: Path) -> None:
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or str(error)
         reject(
-            "--out",
-            expected="a folder that can be written to",
+            "the folder of results",
+            expected="one that can be written to",
             found=f"{str(folder)!r} ({said})",
-            todo="Name another folder.",
+            todo="Name another one (reproduce --out), or another cache (SINKSCOPE_CACHE).",
         )

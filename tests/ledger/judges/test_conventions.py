@@ -26,7 +26,7 @@ def audit(name="one", family="bert", flips=(0.2, 0.3, 0.4), floor=0.05, says=("d
 
 
 def both(**second):
-    return {"audit-minilm": audit(), "audit-smollm2": audit("two", "llama", **second)}
+    return {"audit-minilm-clusters": audit(), "audit-smollm2-clusters": audit("two", "llama", **second)}
 
 
 def maps(clark, jsd=(0.9, 0.1), entropy=0.3, family="bert", other=(0.9, 0.1)):
@@ -61,7 +61,7 @@ def safety(*layers, whole="depends"):
 
 
 def safe(first, second):
-    return {"audit-minilm": first, "audit-smollm2": second}
+    return {"audit-minilm-clusters": first, "audit-smollm2-clusters": second}
 
 
 CASES = [
@@ -74,7 +74,10 @@ CASES = [
     (
         "flips",
         FAILS,
-        {"audit-minilm": audit(flips=(0.1, 0.1, 0.3)), "audit-smollm2": audit(flips=(0.1, 0.1, 0.3))},
+        {
+            "audit-minilm-clusters": audit(flips=(0.1, 0.1, 0.3)),
+            "audit-smollm2-clusters": audit(flips=(0.1, 0.1, 0.3)),
+        },
     ),
     ("breadth", NOT_TESTABLE, both()),
     ("artefact", HOLDS, maps((0.8, 0.1))),
