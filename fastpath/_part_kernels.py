@@ -176,7 +176,7 @@ def centre_scores(
     """The same from scores (head, query, key), rows one behind the other; zeros stay where no part is.
 
     A row goes to centred (piece, head, column) from its piece and column (row,) on, its balance to balance
-    (1, head, row). odd (head, row): 1 where a visible score is not finite. width is idle.
+    (head, row). odd (head, row): 1 where a visible score is not finite. width is idle.
     """
     for task in numba.prange(queries.shape[0]):
         r = np.uintp(task)
@@ -202,5 +202,5 @@ def centre_scores(
             if n_sinks > 0:
                 value = top + log64(mass)
                 root = np.sqrt(np.float64(n) / np.float64(n + np.uintp(1)))
-                balance[np.uintp(0), h, r] = root * (value - mean)
+                balance[h, r] = root * (value - mean)
             odd[h, r] = np.int64(not size < np.inf)
