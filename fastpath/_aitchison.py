@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastpath._pair_kernels import pair_kernel, shared_kernel, tiles_of
 from fastpath._part_kernels import centre_parts, logs_of
-from fastpath._parts import Block, flatten_heads, rows_of_pairs, select_parts
+from fastpath._parts import Block, Selection, flatten_heads, rows_of_pairs
 from fastpath._score_squares import squares_from_scores
 from oracle._checks import first_place
 from oracle._distance_checks import Text, reject_replacement, reject_score, reject_zeros
@@ -23,9 +23,12 @@ Array = NDArray[Any]
 class AitchisonSums:
     """Sums over the counted rows of one text; what the oracle refuses is refused once all rows were seen."""
 
-    def __init__(self, text: Text, zeros: str, delta: float | None) -> None:
-        """Start from nothing. With scores in the text, the distances come from them and `zeros` is idle."""
-        self._text, self._zeros, self._delta = text, zeros, delta
+    def __init__(self, text: Text, selection: Selection, zeros: str, delta: float | None) -> None:
+        """Start from nothing, for the parts of all rows of the text.
+
+        With scores in the text, the distances come from them and `zeros` is idle.
+        """
+        self._text, self._selection, self._zeros, self._delta = text, selection, zeros, delta
         *lead, n_queries, _ = text.rows.shape
         heads = math.prod(lead)
         self._name = text.argument.replace("rows", "scores") if "[" in text.argument else "scores"
@@ -73,9 +76,9 @@ class AitchisonSums:
         To be asked for after all compiled passes over the text: from scores it takes a matrix product.
         """
         if self._scores is not None:
-            found = squares_from_scores(self._scores, select_parts(self._text), self._defined)
+            found = squares_from_scores(self._scores, self._selection, self._defined)
             self._content, self._sink, self._odd = found
-            self._counts += rows_of_pairs(self._defined)
+            self._counts += rows_of_pairs(self._defined[self._text.queries])
         if self._odd.any():
             self._refuse(self._odd.reshape(self._text.rows.shape[:-1]))
         counts = np.triu(self._counts).astype(np.int64)
@@ -89,7 +92,7 @@ class AitchisonSums:
 
     def _refuse(self, odd: NDArray[np.int64]) -> None:
         """Raise the oracle's InputError for odd rows (..., query), if they are odd on a second look."""
-        text, selection = self._text, select_parts(self._text)
+        text, selection = self._text, self._selection
         if text.scores is not None:
             found, first = 0, None
             for place in map(tuple, np.argwhere(odd)):

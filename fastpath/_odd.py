@@ -61,15 +61,16 @@ def refuse_wrong_rows(argument: str, rows: NDArray[Any], visible: Any, odd: NDAr
 
 
 @contextmanager
-def rows_first(argument: str, rows: NDArray[Any], visible: Any) -> Iterator[None]:
-    """Blame wrong rows before anything that is refused inside: the oracle reads the rows first.
+def rows_first(visible: Any, **named: NDArray[Any]) -> Iterator[None]:
+    """Blame wrong rows, in their order, before anything that is refused inside: the oracle reads them first.
 
     A kernel finds wrong rows as it goes, once all else was read; `visible` was checked before.
     """
     try:
         yield
     except (InputError, InputTypeError):
-        refuse_wrong_rows(argument, rows, visible, np.ones(rows.shape[:-1], dtype=bool))
+        for argument, rows in named.items():
+            refuse_wrong_rows(argument, rows, visible, np.ones(rows.shape[:-1], dtype=bool))
         raise
 
 

@@ -173,10 +173,10 @@ def centre_scores(
     balance: Any,
     odd: Any,
 ) -> None:
-    """The same from scores (head, query, key), rows one behind the other; zeros stay where no part is.
+    """The same from scores (head, query, key), with zeros up to the width of a row.
 
     A row goes to centred (piece, head, column) from its piece and column (row,) on, its balance to balance
-    (1, head, row). odd (head, row): 1 where a visible score is not finite. width is idle.
+    (head, row). odd (head, row): 1 where a visible score is not finite.
     """
     for task in numba.prange(queries.shape[0]):
         r = np.uintp(task)
@@ -192,6 +192,8 @@ def centre_scores(
             mean = mean / np.float64(n) if n > 0 else _ZERO
             for k in range(n):
                 centred[p, h, start + k] -= mean
+            for k in range(n, np.uintp(width[r])):
+                centred[p, h, start + k] = 0.0
             top, mass = np.float64(-np.inf), _ZERO
             for k in range(n, n + n_sinks):
                 value = np.float64(scores[h, q, np.uintp(keys[r, k])])
@@ -202,5 +204,5 @@ def centre_scores(
             if n_sinks > 0:
                 value = top + log64(mass)
                 root = np.sqrt(np.float64(n) / np.float64(n + np.uintp(1)))
-                balance[np.uintp(0), h, r] = root * (value - mean)
+                balance[h, r] = root * (value - mean)
             odd[h, r] = np.int64(not size < np.inf)

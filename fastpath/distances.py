@@ -1,10 +1,11 @@
 """The oracle's distances between heads in bulk; each names its oracle and states only what differs.
 
 Rows are laid out as parts once for each text, in blocks; then a compiled pass over all pairs of heads adds up
-each distance. Every sum over parts is one of differences, not a matrix product of the rows: 1 - x·y and
+each distance. Sums over parts of weights are of differences, not matrix products of the rows: 1 - x·y and
 ‖x‖² - 2 x·y + ‖y‖² lose the digits of close rows, and a pass of differences costs little beside the
-Jensen-Shannon divergence. Sums are float64 whatever comes in; longdouble has no compiled form and raises
-InputTypeError.
+Jensen-Shannon divergence. Only Aitchison's distance from scores takes a product, for heads far enough apart
+to keep their digits (`fastpath/_score_squares.py`). Sums are float64 whatever comes in; longdouble has no
+compiled form and raises InputTypeError.
 """
 
 from __future__ import annotations
@@ -121,9 +122,10 @@ def _sums_of(
     plain = [pair for pair in pairs if pair[0] not in AITCHISON]
     sums: dict[Pair, Array] = {pair: np.zeros((heads, heads)) for pair in plain}
     rows = {convention: np.zeros((heads, heads), dtype=np.int64) for convention in CONVENTIONS}
-    aitchison = AitchisonSums(text, zeros, delta) if len(plain) < len(pairs) else None
+    selection = select_parts(text)
+    aitchison = AitchisonSums(text, selection, zeros, delta) if len(plain) < len(pairs) else None
     room: Array | None = None
-    for block in blocks_of(text, select_parts(text), share, noise):
+    for block in blocks_of(text, selection, share, noise):
         if aitchison is not None:
             aitchison.add(block)
         if block.counted:

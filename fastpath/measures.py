@@ -19,7 +19,7 @@ from fastpath._masks import Sight, frozen, in_a_row, part_of_each, read_sight, r
 from fastpath._norms import fit_float32, lifted
 from fastpath._odd import refuse_wrong_rows, rows_first, share_again
 from fastpath._rows import as_compiled
-from oracle._checks import ROW_SUM_SLACK, InputError, InputTypeError, check_norm, check_norms
+from oracle._checks import ROW_SUM_SLACK, check_norm, check_norms
 from oracle._distance_checks import broadcast_pair
 from oracle._results import EntropyChange, EntropySplit, RowMeasures
 
@@ -41,7 +41,7 @@ def row_measures(
     """
     rows = as_compiled("attention", attention)
     sight = read_sight(visible, rows.shape)
-    with rows_first("attention", rows, visible):
+    with rows_first(visible, attention=rows):
         named = list(check_norms(norms, rows.shape, visible).items())
         sinks = read_sinks(sink_mask, rows.shape)
     passes = [named[place : place + 2] for place in range(0, len(named), 2)] or [[]]
@@ -66,7 +66,7 @@ def sink_share(attention: Any, sink_mask: Any, norm: Any = None, visible: Any = 
     """Twin of `oracle.sink_share`."""
     rows = as_compiled("attention", attention)
     sight = read_sight(visible, rows.shape)
-    with rows_first("attention", rows, visible):
+    with rows_first(visible, attention=rows):
         norms = [] if norm is None else [check_norm(norm, rows.shape, visible)]
         sinks = read_sinks(sink_mask, rows.shape)
     name = "share" if norm is None else "share_n"
@@ -77,7 +77,7 @@ def norm_odds_ratio(attention: Any, sink_mask: Any, norm: Any, visible: Any = No
     """Twin of `oracle.norm_odds_ratio`."""
     rows = as_compiled("attention", attention)
     sight = read_sight(visible, rows.shape)
-    with rows_first("attention", rows, visible):
+    with rows_first(visible, attention=rows):
         sinks = read_sinks(sink_mask, rows.shape)
         norms = [check_norm(norm, rows.shape, visible)]
     return _measure(rows, sight, sinks, norms, visible, ["ratio_n"])["ratio_n"]
@@ -87,7 +87,7 @@ def weight_share(weights: Any, sink_mask: Any, visible: Any = None) -> Array:
     """Twin of `oracle.weight_share`."""
     rows = as_compiled("weights", weights)
     sight = read_sight(visible, rows.shape)
-    with rows_first("weights", rows, visible):
+    with rows_first(visible, weights=rows):
         sinks = read_sinks(sink_mask, rows.shape)
     return _measure(rows, sight, sinks, [], visible, ["share"], argument="weights")["share"]
 
@@ -96,7 +96,7 @@ def entropy_split(rows: Any, sink_mask: Any, visible: Any = None) -> EntropySpli
     """Twin of `oracle.entropy_split`."""
     given = as_compiled("attention", rows)
     sight = read_sight(visible, given.shape)
-    with rows_first("attention", given, visible):
+    with rows_first(visible, attention=given):
         sinks = read_sinks(sink_mask, given.shape)
     found = _measure(given, sight, sinks, [], visible, list(EntropySplit._fields))
     return EntropySplit(*(found[name] for name in EntropySplit._fields))
@@ -106,12 +106,8 @@ def entropy_change(x: Any, y: Any, sink_mask: Any, visible: Any = None) -> Entro
     """Twin of `oracle.entropy_change`: shares and entropies of x and y from one reading of each."""
     pair = {name: as_compiled(name, rows) for name, rows in zip("xy", broadcast_pair(x, y), strict=True)}
     sight = read_sight(visible, pair["x"].shape)
-    try:
+    with rows_first(visible, **pair):
         sinks = read_sinks(sink_mask, pair["x"].shape)
-    except (InputError, InputTypeError):
-        for name, rows in pair.items():  # wrong rows are blamed first, those of x before those of y
-            refuse_wrong_rows(name, rows, visible, np.ones(rows.shape[:-1], dtype=bool))
-        raise
     asked = ("share", *EntropySplit._fields)
     before, after = (_measure(rows, sight, sinks, [], visible, asked, name) for name, rows in pair.items())
     moved, mean = after["share"] - before["share"], (before["content"] + after["content"]) / 2

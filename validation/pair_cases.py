@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ Array = NDArray[Any]
 
 
 def pair_cases() -> Iterator[Case]:
-    """Pairs of rows: those of `row_cases` and their roots closed, either first, and two that broadcast."""
+    """Pairs of rows: those of `row_cases` with their roots closed, heads that broadcast, and two dtypes."""
     for number, case in enumerate(row_cases()):
         given = dict(case.arguments)
         rows = given.pop("attention")
@@ -30,6 +31,10 @@ def pair_cases() -> Iterator[Case]:
             closed_rows(np.random.default_rng(9), shape).astype(dtype) for shape in ((3, 1, 5, 7), (2, 5, 7))
         )
         yield Case(f"heads that broadcast, {dtype}", {"x": x, "y": y, "sink_mask": positions(7, 0)})
+    for dtypes in permutations(DTYPES, 2):
+        rng = np.random.default_rng(11)  # so many keys that float32 shows
+        x, y = (closed_rows(rng, (2, 5, 400)).astype(dtype) for dtype in dtypes)
+        yield Case(f"{dtypes[0]} and {dtypes[1]}", {"x": x, "y": y, "sink_mask": positions(400, 0)})
 
 
 def bad_pair_cases() -> Iterator[Case]:

@@ -54,7 +54,7 @@ REASONS: Mapping[str, str] = {
     "e L sqrt(n + 1) (1 + d²); and (40 + 12 L) eps of itself for the formula, one more for each row summed",
     "entropy change": "with b the bound of an entropy over rows and d that of a share, a difference of two "
     "entropies is off by 2 b, a change of a share times a mean entropy by b + 2 d ln(n + 1), the rest times "
-    "a difference of entropies by less: 3 b + 2 d ln(n + 1)",
+    "a difference of entropies by less: 3 b + 2 d ln(n + 1); of two dtypes the coarser counts",
     "verdicts": "counts of triples: the same comparisons of the same numbers, so equal",
 }
 """Why the bounds of `bound_for` are what they are.
@@ -120,7 +120,9 @@ class Measure:
             return Bound(*distance_bound(metric, given, summed=self.name != "head_distances"))
         first = next(iter(given.values()))
         if "query" not in given:
-            return bound_for(kind, first.dtype, first.shape[-1], _largest_logarithm(given))
+            pair = [given[name] for name in "xy"] if "x" in given else [first]
+            logarithm = _largest_logarithm(given)
+            return max(bound_for(kind, rows.dtype, first.shape[-1], logarithm) for rows in pair)
         dtype = min((given["query"].dtype, given["key"].dtype), key=lambda dtype: dtype.itemsize)
         return bound_for(kind, dtype, given["key"].shape[-2], score=_score_of(given))
 

@@ -238,23 +238,20 @@ def test_chunks_of_heads_change_no_bit(monkeypatch):
 
 GROWTH = textwrap.dedent(
     """
-    import resource, sys
+    import sys
     import numpy as np
     import fastpath
-
-    def peak():
-        with open("/proc/self/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
+    from validation.bench.child import peak_memory
 
     def call(T):
         rng = np.random.default_rng(0)
         query, key = (rng.standard_normal((12, T, 32), dtype=np.float32) for _ in range(2))
         norm, sinks = rng.uniform(0.1, 3, (12, T)), np.arange(T) == 0
         OPTIONS
-        before = peak()
+        before = peak_memory()
         shares = fastpath.sink_share_from_query_key(query, key, norm, sinks, **options)
         assert np.isfinite(shares).all()
-        return peak() - before
+        return (peak_memory() - before) / 2**20
 
     call(64)
     print(call(int(sys.argv[1])))

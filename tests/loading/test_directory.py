@@ -239,14 +239,13 @@ def test_other_libraries_are_imported_only_when_something_is_loaded() -> None:
 
 
 MEMORY = """
-import resource, sys
+import sys
 import safetensors, tokenizers
 from oracle.loading import load_model
-unit = 1 if sys.platform == "darwin" else 1024
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-before = peak()
+from validation.bench.child import peak_memory
+before = peak_memory()
 model = load_model("minilm-l6", dtype=sys.argv[1])
-print(peak() - before)
+print(peak_memory() - before)
 """
 
 

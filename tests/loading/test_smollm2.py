@@ -139,16 +139,15 @@ def test_making_and_widening_it_takes_little_more_memory_than_its_weights(
 
 
 LOADED = """
-import resource, sys, time
+import time
 import gguf, tokenizers
 import oracle
-unit = 1 if sys.platform == "darwin" else 1024
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-before, start = peak(), time.perf_counter()
+from validation.bench.child import peak_memory
+before, start = peak_memory(), time.perf_counter()
 model = oracle.load_model("smollm2-135m")
 seconds = time.perf_counter() - start
 oracle.logits(model, oracle.forward(model, [504, 3575, 282], keep=("hidden_states",)))
-print(peak() - before, seconds)
+print(peak_memory() - before, seconds)
 """
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from oracle._checks import Unavailable
 
-__all__ = ["ask", "first_calls", "resident_growth"]
+__all__ = ["ask", "first_calls", "peak_memory", "resident_growth"]
 
 
 def ask(what: str, *sizes: int, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -53,11 +53,11 @@ def resident_growth(n_heads: int, n_tokens: int, d_head: int) -> dict[str, Any]:
     small = draw_pairs(n_heads, min(n_tokens, 256), d_head)
     fastpath.sink_share_from_query_key(*small)
     inputs = draw_pairs(n_heads, n_tokens, d_head)
-    reset = _reset_peak()
-    before = _peak()
+    reset = _resetpeak_memory()
+    before = peak_memory()
     start = time.perf_counter()
     shares = fastpath.sink_share_from_query_key(*inputs)
-    found = {"bytes": _peak() - before, "reset": reset, "seconds": time.perf_counter() - start}
+    found = {"bytes": peak_memory() - before, "reset": reset, "seconds": time.perf_counter() - start}
     return {**found, "complaint": shares_complaint(shares, inputs, causal=False)}
 
 
@@ -97,7 +97,7 @@ def first_calls(n_heads: int, n_tokens: int, d_head: int) -> dict[str, Any]:
     return {"import": imported, "seconds": seconds, "complaint": "; ".join(said)}
 
 
-def _reset_peak() -> bool:
+def _resetpeak_memory() -> bool:
     """Make the peak the present size, where the system lets a process do that."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
@@ -106,8 +106,12 @@ def _reset_peak() -> bool:
     return True
 
 
-def _peak() -> int:
-    """Peak resident memory in bytes. Linux keeps it for this program alone; getrusage's may be a parent's."""
+def peak_memory() -> int:
+    """Peak resident memory of this process in bytes.
+
+    Linux keeps it for this program alone; getrusage's, taken elsewhere, may be that of the process which
+    started it. Raises Unavailable where the system does not tell.
+    """
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
