@@ -66,6 +66,34 @@ def test_a_second_run_takes_what_was_measured(call, places, texts, tmp_path):
     assert len((tmp_path / "found.jsonl").read_text().splitlines()) == 3
 
 
+def test_a_file_of_the_user_is_refused_and_a_cut_one_is_said_to_be(call, places, texts, tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("my notes\n")
+    code, shown, err = call(*places, *texts, "--results", notes)
+    assert (code, shown) == (2, "")
+    assert err == (
+        "sinkscope: --results: expected a file of earlier results, or a new one, that can be added to; found "
+        f"{str(notes)!r} (a file of another kind, it begins b'my notes\\n'). Name another file.\n"
+    )
+    assert notes.read_text() == "my notes\n"
+    found = tmp_path / "found.jsonl"
+    call(*places, *texts, "--results", found)
+    found.write_bytes(found.read_bytes()[:300])
+    code, shown, _ = call(*places, *texts, "--results", found)
+    assert code == 0
+    assert "1 line of found.jsonl cannot be read" in shown
+    code, shown, _ = call(*places, *texts, "--results", found)
+    assert "taken from its file: 3 checkpoints." in shown
+
+
+def test_the_demonstration_refuses_a_file_of_the_user_before_it_trains(call, tmp_path, monkeypatch):
+    (tmp_path / "notes.txt").write_text("my notes\n")
+    monkeypatch.setattr(demo, "make", lambda *_: pytest.fail("it trained"))
+    code, _, err = call("--demo", "--results", tmp_path / "notes.txt")
+    assert code == 2
+    assert "sinkscope: --results: expected" in err
+
+
 def test_what_is_left_out_means_that_not_all_was_run(call, places, texts):
     shutil.rmtree(places[1])
     code, shown, _ = call(*places, *texts)

@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 from checkpoint_series import figures, row
+from wording import refused
 
-from oracle import InputError, Unavailable
+from oracle import Unavailable
 from validation.studies.collapse.measured import TAKEN, Measured
-from validation.studies.collapse.store import Store, default_place
+from validation.studies.collapse.store import Store, check_results, default_place
 
 KEY = "a" * 64
 
@@ -75,23 +76,63 @@ def test_lines_that_are_changed_or_something_else_are_passed_over(tmp_path):
     other = json.loads(whole)
     other["record"]["format"] = 0
     odd = ["", "nonsense", "[]", "{}", '{"sha256": 1, "record": 2}', json.dumps(line), json.dumps(other)]
-    place.write_text("\n".join(odd) + "\n\x00\xff\n")
-    assert Store(place, KEY).get("w0") is None
-    place.write_text("\n".join(odd) + "\n" + whole)
+    changed = json.dumps(line) + "\n"  # a file of ours by how it begins
+    place.write_text(changed + "\n".join(odd) + "\n\x00\xff\n")
+    store = Store(place, KEY)
+    assert store.get("w0") is None
+    (note,) = store.notes()
+    assert note.text.startswith("8 lines of found.jsonl cannot be read")
+    place.write_text(changed + "\n".join(odd) + "\n" + whole)
     assert_same(Store(place, KEY).get("w0"), measured(0))
     assert Store(place, "b" * 64).get("w0") is None
 
 
 def test_a_place_that_cannot_be_used_is_refused(tmp_path):
-    with pytest.raises(InputError, match="--results: expected a file that can be read"):
+    with refused("--results", "no plain file"):
         Store(tmp_path, KEY)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="--results"):
+    with refused("--results", "file"):
         Store(tmp_path / "file" / "found.jsonl", KEY)
     store = Store(tmp_path / "found.jsonl", KEY)
+    (tmp_path / "found.jsonl").unlink()
     (tmp_path / "found.jsonl").mkdir()
-    with pytest.raises(InputError, match="--results"):
+    with refused("--results", "directory"):
         store.put("w0", measured())
+
+
+@pytest.mark.parametrize(
+    "data", [b"my notes\n", b"\n", b'{"study": "prune", "rule": 1}\n', b'{"record": 2}\n']
+)
+def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path, data):
+    place = tmp_path / "notes.txt"
+    place.write_bytes(data)
+    for look in (check_results, lambda path: Store(path, KEY)):
+        with refused("--results", "another kind", "notes.txt"):
+            look(place)
+    assert place.read_bytes() == data
+
+
+def test_an_early_look_makes_no_file_and_takes_one_of_ours(tmp_path):
+    place = tmp_path / "found.jsonl"
+    check_results(place)
+    assert not place.exists()
+    Store(place, KEY).put("w0", measured(0))
+    check_results(place)
+
+
+def test_a_file_that_was_cut_is_said_to_be_and_stays_readable(tmp_path):
+    place = tmp_path / "found.jsonl"
+    Store(place, KEY).put("w0", measured(0))
+    assert Store(place, KEY).notes() == ()
+    place.write_bytes(place.read_bytes()[:300])
+    store = Store(place, KEY)
+    assert store.get("w0") is None
+    (note,) = store.notes()
+    assert note.text.startswith("1 line of found.jsonl cannot be read")
+    store.put("w0", measured(0))
+    again = Store(place, KEY)
+    assert_same(again.get("w0"), measured(0))
+    assert again.notes() == (note,)
 
 
 def test_the_default_place_is_in_the_cache(tmp_path, monkeypatch):

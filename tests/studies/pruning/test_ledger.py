@@ -98,12 +98,16 @@ def test_other_lines_are_passed_over(tmp_path: Path, about: dict[str, Any], chan
     line = json.loads(path.read_text())
     assert line | change != line
     path.write_text(json.dumps(line | change) + "\n")
+    ours = {"text", "heads", "nll"} & change.keys()
     if path.read_text().startswith('{"study": "prune"'):
         assert Ledger(path, about, 20).found == {}
+        assert len(Ledger(path, about, 20).notes()) == len(ours)  # another run's line is no damage
     with path.open("a") as file:
         file.write(json.dumps(line) + "\n[1]\n\n" + "[" * 10000 + "\n\xff\x00\n")
     if "study" not in change:
         assert Ledger(path, about, 20).found == {(0, (1, 3)): 1.5}
+        (note,) = Ledger(path, about, 20).notes()
+        assert note.text.startswith(f"{3 + len(ours)} lines of ledger.jsonl cannot be read")
 
 
 def test_a_line_that_was_cut_anywhere_is_passed_over_and_what_follows_is_whole(
@@ -140,7 +144,7 @@ def test_a_file_of_another_kind_is_refused_and_left_alone(
 ) -> None:
     path = tmp_path / "mine.txt"
     path.write_bytes(data)
-    with refused("--out", "another kind"):
+    with refused("--out", f"found {str(path)!r} (a file of another kind, it begins b"):
         Ledger(path, about, 20)
     assert path.read_bytes() == data
 

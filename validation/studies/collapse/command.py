@@ -19,6 +19,7 @@ from validation.report.live import announce_compiling
 from validation.studies.collapse.demo import demo
 from validation.studies.collapse.embedded import SEEDS, WIDTHS, Embedded, plan
 from validation.studies.collapse.figure import collapse_chart
+from validation.studies.collapse.store import check_results
 from validation.studies.collapse.study import Series, collapse
 from validation.studies.collapse.tables import report
 
@@ -73,6 +74,8 @@ def collapse_checkpoints(
     """Split the entropy drop over the checkpoints at `places`."""
     from oracle.loading import load_model
 
+    if results is not None:
+        check_results(results)
     series = collapse(
         places,
         texts.texts,
@@ -111,6 +114,8 @@ def collapse_demo(
     progress: Progress,
 ) -> Document:
     """Train the embedded series, unless they stand there already, and split the entropy drop of each."""
+    if results is not None:
+        check_results(results)
     shown, parts = demo(
         planned,
         folder=None if out is None else Path(out).expanduser(),

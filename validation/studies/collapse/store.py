@@ -1,4 +1,4 @@
-"""Measured checkpoints in a file of JSON lines, so that a run that was stopped goes on where it was."""
+"""Measured checkpoints in a file of JSON lines, each with a hash of its own."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ import os
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle._checks import reject
+from validation.report.document import Note
 from validation.studies.collapse.measured import TAKEN, Measured
 from validation.studies.collapse.split import RowEntropies
+from validation.studies.kept_lines import KeptLines
 
-__all__ = ["Store", "default_place"]
+__all__ = ["Store", "check_results", "default_place"]
 
 Array = NDArray[Any]
 
 _FORMAT = 1  # raised when what a line holds, or how it is measured, changes
+_START = b'{"record": {"format": '
 
 
 def default_place(key: str) -> Path:
@@ -32,25 +34,27 @@ def default_place(key: str) -> Path:
     return models_folder().parent / "collapse" / f"{key[:32]}.jsonl"
 
 
+def check_results(path: str | os.PathLike[str]) -> None:
+    """Raise InputError for a file that is there and holds no such measurements."""
+    _lines(path).check()
+
+
 class Store:
     """What was measured under one `key` (texts, choices, architecture), by the hash of the weights.
 
-    Lines are only ever appended, each in one write and with a hash of its own, so that a line cut short by a
-    killed run, or anything else that is not one of these lines, is passed over; so are lines of another key.
+    The file is as in `KeptLines`, which says what becomes of lines that are cut short or changed; lines of
+    another key are passed over.
     """
 
     def __init__(self, path: str | os.PathLike[str], key: str) -> None:
-        """Read what is there; InputError for a file that can be neither read nor made."""
-        self.path, self._key = Path(path), key
+        """Read what is there; InputError for a file of another kind, or that can be neither read nor made."""
+        self._lines, self._key = _lines(path), key
         self._found: dict[str, Measured] = {}
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            data = self.path.read_bytes() if self.path.exists() else b""
-        except OSError as error:
-            self._refuse(error)
-        for line in data.split(b"\n"):
+        for line in self._lines.lines():
             record = _checked(line)
-            if record is not None and record["key"] == key:
+            if record is None:
+                self._lines.unreadable += 1
+            elif record["key"] == key:
                 self._found[record["weights"]] = _unpack(record)
 
     def get(self, weights: str) -> Measured | None:
@@ -61,33 +65,16 @@ class Store:
         """Keep a measurement, on disk before this returns."""
         record = {"format": _FORMAT, "key": self._key, "weights": weights, **_pack(measured)}
         text = json.dumps(record, sort_keys=True)
-        line = json.dumps({"sha256": _sha256(text), "record": record}, sort_keys=True).encode() + b"\n"
-        try:
-            with self.path.open("ab", buffering=0) as file:
-                if _is_cut(self.path):
-                    line = b"\n" + line
-                file.write(line)
-                os.fsync(file.fileno())
-        except OSError as error:
-            self._refuse(error)
+        self._lines.add(json.dumps({"sha256": _sha256(text), "record": record}, sort_keys=True).encode())
         self._found[weights] = measured
 
-    def _refuse(self, error: OSError) -> NoReturn:
-        reject(
-            "--results",
-            expected="a file that can be read and appended to",
-            found=f"{self.path.name!r} ({error.strerror or error})",
-            todo="Name another file, or make room.",
-        )
+    def notes(self) -> tuple[Note, ...]:
+        """What is said of lines of the file that could not be read."""
+        return self._lines.notes()
 
 
-def _is_cut(path: Path) -> bool:
-    """Whether the last line is one that a killed run left behind."""
-    with path.open("rb") as file:
-        if not file.seek(0, os.SEEK_END):
-            return False
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) != b"\n"
+def _lines(path: str | os.PathLike[str]) -> KeptLines:
+    return KeptLines(path, _START, "--results")
 
 
 def _checked(line: bytes) -> dict[str, Any] | None:

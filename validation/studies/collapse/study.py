@@ -20,6 +20,7 @@ from oracle.model import Model
 from validation.choices import parse_layers
 from validation.engines import load_engine
 from validation.progress import Progress, silent
+from validation.report.document import Note
 from validation.studies.collapse.measured import Measured, Setting, measure_checkpoint
 from validation.studies.collapse.series import (
     Checkpoint,
@@ -55,7 +56,8 @@ class Series:
     """The measured checkpoints by rising step.
 
     `excluded` are those that could not be loaded, with what was said; `sorted` tells that they were given in
-    another order, and `from_file` how many had been measured before. `model` is one of them, for its sizes.
+    another order, and `from_file` how many had been measured before; `file_notes` is what is said of that
+    file. `model` is one of them, for its sizes.
     """
 
     visits: tuple[Visit, ...]
@@ -64,6 +66,7 @@ class Series:
     from_file: int
     setting: Setting
     model: Model
+    file_notes: tuple[Note, ...] = ()
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -132,7 +135,7 @@ def collapse(
             )
         )
     progress("checkpoints", len(checkpoints), len(checkpoints))
-    if len(visits) < 2 or first is None:
+    if len(visits) < 2 or first is None or store is None:
         said = "; ".join(f"{checkpoint.name}: {error}" for checkpoint, error in excluded[:3])
         reject(
             "DIR",
@@ -140,7 +143,7 @@ def collapse(
             found=f"{len(visits)} of {len(checkpoints)} ({said})",
             todo="Mend or replace the others.",
         )
-    return Series(tuple(visits), tuple(excluded), was_sorted, from_file, setting, first[0])
+    return Series(tuple(visits), tuple(excluded), was_sorted, from_file, setting, first[0], store.notes())
 
 
 def _without_folder(said: str, checkpoint: Checkpoint) -> str:

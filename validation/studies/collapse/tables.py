@@ -110,7 +110,7 @@ def _notes(series: Series) -> list[Note]:
     if series.from_file:
         said = counted(series.from_file, "checkpoint")
         notes.append(Note("resumed", f"Measured by an earlier run and taken from its file: {said}."))
-    return notes
+    return [*notes, *series.file_notes]
 
 
 def _sink_words(sinks: Sequence[tuple[str, int]], series: Series) -> str:

@@ -1,8 +1,7 @@
-"""The file in which a run keeps what it has found, so that a killed run goes on from there.
+"""The file in which a run of the pruning study keeps what it has found.
 
-One JSON object a line; lines are only ever added. Each says for itself what it belongs to: the rule's
-version, the model, the three texts and the seed. Several runs, also at the same time, can share a file: each
-takes its own lines and no others, and a line that is not whole is passed over.
+Each line says for itself what it belongs to: the rule's version, the model, the three texts and the seed.
+Several runs, also at the same time, can share a file: each takes its own lines and no others.
 """
 
 from __future__ import annotations
@@ -15,14 +14,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path, PurePath
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oracle import Model
-from oracle._checks import reject
 from oracle.loading._cache import models_folder
+from validation.report.document import Note
+from validation.studies.kept_lines import KeptLines
 from validation.studies.pruning.choosing import Heads
 from validation.studies.pruning.rule import RULE_VERSION
 
@@ -60,76 +60,49 @@ def default_path(model: Model, about: Mapping[str, Any]) -> Path:
 class Ledger:
     """Mean negative log likelihoods (nats a token) by text and heads cut, kept in the file `path`.
 
-    `about` comes from `identity`. Raises InputError for a file that is no such ledger (nothing is ever
-    written into it) or cannot be added to.
+    `about` comes from `identity`. What is refused, and what becomes of lines that cannot be read, is as in
+    `KeptLines`.
     """
 
     def __init__(self, path: str | os.PathLike[str], about: Mapping[str, Any], n_heads: int) -> None:
         """Read what the file holds of this run; the file is made if it is not there."""
-        self.path, self._about = Path(path), dict(about)
+        self._lines, self._about = KeptLines(path, _START, "--out"), dict(about)
+        self.path = self._lines.path
         self.found: dict[tuple[int, Heads], float] = {}
-        for line in self._read().split(b"\n"):
-            entry = _entry(line, self._about, n_heads)
-            if entry is not None:
-                self.found.setdefault(*entry)
+        for line in self._lines.lines():
+            given = _object(line)
+            if given is None:
+                self._lines.unreadable += 1
+            elif all(given.get(name) == value for name, value in self._about.items()):
+                entry = _entry(given, n_heads)
+                if entry is None:
+                    self._lines.unreadable += 1
+                else:
+                    self.found.setdefault(*entry)
 
     def add(self, text: int, heads: Heads, nll: float) -> None:
         """Keep one result; it is in the file, on a line of its own, when this returns."""
         self.found[text, heads] = nll
         value = nll if math.isfinite(nll) else None
         line = json.dumps({**self._about, "text": text, "heads": list(heads), "nll": value})
-        try:
-            with open(self.path, "a+b", buffering=0) as file:
-                if file.seek(0, os.SEEK_END):
-                    file.seek(-1, os.SEEK_END)
-                    if file.read(1) != b"\n":  # somebody was killed in the middle of a line
-                        line = "\n" + line
-                file.write(line.encode("ascii") + b"\n")  # one call, so that two processes never mix a line
-        except OSError as error:
-            self._refuse(error.strerror or str(error))
+        self._lines.add(line.encode("ascii"))
 
-    def _read(self) -> bytes:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            special = self.path.exists() and not self.path.is_file()
-            if not special:
-                with open(self.path, "a+b") as file:
-                    file.seek(0)
-                    data = file.read()
-        except (OSError, ValueError) as error:
-            self._refuse(getattr(error, "strerror", None) or str(error))
-        if special:
-            self._refuse("no plain file")
-        if data and not _is_ledger(data):
-            self._refuse(f"a file of another kind, it begins {data[: len(_START)]!r}")
-        return data
-
-    def _refuse(self, found: str) -> NoReturn:
-        reject(
-            "--out",
-            expected="a file of earlier results, or a new one, that can be added to",
-            found=f"{str(self.path)!r} ({found})",
-            todo="Name another file.",
-        )
+    def notes(self) -> tuple[Note, ...]:
+        """What is said of lines of the file that could not be read."""
+        return self._lines.notes()
 
 
-def _is_ledger(data: bytes) -> bool:
-    """Whether a file begins as a ledger does; a first line may have been cut short before the next one."""
-    first, *others = data.split(b"\n", 2)[:2]
-    if first.startswith(_START):
-        return True
-    cut = len(first) > 0 and _START.startswith(first)
-    return cut and all(_START.startswith(line[: len(_START)]) for line in others)
-
-
-def _entry(line: bytes, about: Mapping[str, Any], n_heads: int) -> tuple[tuple[int, Heads], float] | None:
-    """What a whole line of this run says; None for any other line."""
+def _object(line: bytes) -> dict[str, Any] | None:
+    """The JSON object of a line; None for anything else."""
     try:
         given = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(given, dict) or any(given.get(name) != value for name, value in about.items()):
-        return None
+    return given if isinstance(given, dict) else None
+
+
+def _entry(given: Mapping[str, Any], n_heads: int) -> tuple[tuple[int, Heads], float] | None:
+    """What a line of this run says; None where it says it in no way that is written here."""
     text, heads, nll = (given.get(name) for name in ("text", "heads", "nll"))
     if type(text) is not int or not isinstance(heads, list) or not isinstance(nll, float | None):
         return None

@@ -43,7 +43,8 @@ def run(
     """Measure heads on one text, cut them in every way of the study, and take perplexities of two others.
 
     Every forward pass is kept in `out` (by default a file in the user's cache) as soon as it is done: a run
-    that was stopped goes on from there and ends with the same parts. Raises InputError for a model without a
+    that was stopped goes on from there and ends with the same parts, and a note where it had been killed in
+    the middle of a line. Raises InputError for a model without a
     language-model head, for texts too short for it, and for an `out` that is no such file.
     """
     check_language_model(model)
@@ -78,6 +79,7 @@ def run(
              "(the first 512 tokens, or as many as the model takes).", tuple(len(text) for text in ids)),
         Note("sink", "The sink is position 0, as in every causal model; rows count from 8 content keys on."),
         *dict.fromkeys(Note("beginning", note) for found in notes for note in found),
+        *ledger.notes(),
         *(Note("rule", sentence) for sentence in RULE),
         check,
         text_table([measured, *traces], results),
