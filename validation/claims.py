@@ -94,6 +94,8 @@ def _read(path: Path) -> tuple[Claim, ...]:
     for key, entry in criteria.items():
         if not isinstance(entry, dict) or not entry.get("rule") or entry.keys() - _CRITERION:
             _refuse(path, f"criterion {key}: {entry!r}; it takes a rule, and at will given and needs")
+    if not data.get("claim"):
+        _refuse(path, "no claims in it")
     claims = tuple(
         _claim(path, _with_criterion(path, entry, criteria), sources) for entry in data.get("claim", [])
     )
@@ -108,12 +110,15 @@ def _read(path: Path) -> tuple[Claim, ...]:
 
 @cache
 def figure(key: str) -> Figure:
-    """The published figure of that key, from whichever claim has it; LookupError if none does."""
+    """The published figure of that key, from whichever claim has it; InputError if none does.
+
+    Asked for where it is printed or compared with, never at import: what needs no figure runs without them.
+    """
     for claim in read_claims():
         for one in claim.figures:
             if one.key == key:
                 return one
-    raise LookupError(f"no published figure {key!r} in {_FILE.name}")
+    _refuse(_FILE, f"no published figure {key!r}")
 
 
 def _source(path: Path, key: str, entry: Any) -> Source:
@@ -181,4 +186,9 @@ def _twice(names: Iterable[str]) -> list[str]:
 
 
 def _refuse(path: Path, found: str) -> NoReturn:
-    reject(path.name, expected="claims as the file explains them", found=found, todo="Mend the file.")
+    reject(
+        path.name,
+        expected="claims as the file explains them",
+        found=found,
+        todo="Mend the file.",
+    )

@@ -147,8 +147,14 @@ def test_verdicts_stand_in_no_file_that_people_write():
 def test_a_figure_is_had_by_its_key():
     assert figure("hundredfold").value == 100
     assert figure("worse_value_norm").count == 31
-    with pytest.raises(LookupError, match="no published figure 'none'"):
+    with refused("claims.toml", "no published figure 'none'"):
         figure("none")
+
+
+@pytest.mark.parametrize("text", ["", "# nothing but words\n", "claim = []\n"])
+def test_a_file_without_claims_is_said_to_hold_none(written, text):
+    with refused("claims.toml", "found no claims in it", "Mend the file"):
+        read_claims(written(text))
 
 
 def test_runs_are_named_once():

@@ -11,7 +11,7 @@ from validation import gathering
 from validation.report.document import Check, Note, Table
 from validation.studies import norm_weighting
 from validation.studies.norm_weighting import QUESTION, RULE, Moves, overall, run, verdict
-from validation.studies.published_norm_weighting import PUBLISHED, arithmetic
+from validation.studies.published_norm_weighting import arithmetic, published
 from validation.table import tabulate
 from validation.texts import SENTENCES, read_texts
 
@@ -159,12 +159,25 @@ def test_the_published_sum_is_done_again():
     assert "goes to 91.9%, not to 73%; that would take r = 0.142" in note.text
 
 
+def test_without_published_figures_the_rest_is_said(monkeypatch):
+    def nothing():
+        raise InputError("x: expected a; found b. C.")
+
+    whole = study(monkeypatch, 0.8, 1)
+    monkeypatch.setattr(norm_weighting, "published", nothing)
+    parts = study(monkeypatch, 0.8, 1)
+    lost = {part.key for part in whole} - {part.key for part in parts}
+    assert lost == {"published", "arithmetic", "depth"}
+    (note,) = [part for part in parts if part.key == "not_run"]
+    assert note.text == "NOT RUN: published figures beside these: x: expected a; found b. C."
+
+
 def test_published_figures_are_those_of_the_ledger():
     """As published: 110 rows, 224 ratios a token; counts and shares agree."""
-    values = {key: figure.value for key, figure in PUBLISHED.items()}
+    values = {key: figure.value for key, figure in published().items()}
     assert (values["median_attention"], values["median_value_norm"]) == (0.199, 0.1)
     assert (values["worst_attention"], values["worst_value_norm"]) == (0.977, 0.834)
-    counts = {key: (f.count, f.of) for key, f in PUBLISHED.items() if f.count is not None}
+    counts = {key: (f.count, f.of) for key, f in published().items() if f.count is not None}
     assert counts == {
         "half_attention": (25, 110),
         "half_value_norm": (12, 110),
@@ -238,7 +251,7 @@ def test_real_model_says_what_it_must(real):
     parts = by_key(real)
     assert "Not testable by one model" in parts["depth"].text
     assert "ANOTHER MODEL" in " ".join(parts["published"].notes)
-    assert [row["figure"] for row in parts["published"].records()] == [f.name for f in PUBLISHED.values()]
+    assert [row["figure"] for row in parts["published"].records()] == [f.name for f in published().values()]
     assert all(row["one_set"] is not None for row in parts["published"].records())
     ratios = parts["value_norm_ratio"].records()
     assert {(row["layer"], row["token"]) for row in ratios} == {

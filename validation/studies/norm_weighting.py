@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from oracle._checks import InputError
 from oracle.model import Model
 from validation.choices import parse_layers
 from validation.claims import figure
@@ -27,7 +28,7 @@ from validation.headline import (
 )
 from validation.progress import Progress, silent
 from validation.report.document import Check, Column, Note, Part, Table
-from validation.studies.published_norm_weighting import SOURCE, arithmetic, beside_published
+from validation.studies.published_norm_weighting import SOURCE, arithmetic, beside_published, published
 from validation.table import WEIGHTINGS, RowTable
 from validation.word_table import PROTOCOL, WordTable
 from validation.wording import percent
@@ -46,11 +47,6 @@ RULE = (
     "had none to begin with and says nothing. The sink share as a whole has collapsed only if every layer "
     "that had such rows has none left and no layer rose. Stated before the run; the headline's median and "
     "share of rows above 50% stand beside the verdict."
-)
-_DEPTH = (
-    "Not testable by one model: whether the effect depends on depth, and whether it carries over from "
-    f"{figure('depth_from').value:.0f} layers to {figure('depth_to').value:.0f}. One model has one depth, "
-    "and its layers are no models of different depth."
 )
 _NORMS = WEIGHTINGS[1:]
 _NAMED = ("doctor", "nurse", "scissors", "trophy", "suitcase")
@@ -97,13 +93,19 @@ def run(
 
     Every layer is a stated set of the one-row-per-word protocol by itself; all of them as one set are shown
     beside them and are no part of the verdict. `punctuation` is "neither" sink nor word, "sink" or "word" in
-    the one-row-per-word tables. Raises InputError as `gather` does.
+    the one-row-per-word tables. Raises InputError as `gather` does; published figures that
+    cannot be had are said to be missing, and nothing else is.
     """
     chosen = parse_layers(layers, model.config.n_layers)
     single = [(layer,) for layer in chosen]
     words = WordTable([*single, chosen] if len(chosen) > 1 else single, punctuation)
     found = gather(model, texts, layers=chosen, truncate=truncate, progress=progress, each=words.add)
     T = length_words(words.lengths)
+    try:
+        beside: tuple[Part, ...] = (beside_published(words, found.sinks, published()), *arithmetic())
+        depth = _depth()
+    except InputError as error:
+        beside, depth = (), Note("not_run", f"NOT RUN: published figures beside these: {error}")
     notes = [
         "words: those with a row, of which part is a share; undef.: words without one (no other word in the "
         "text, or no content mass in any head), left out",
@@ -134,11 +136,21 @@ def run(
         ),
         *_verdicts(words, single, found.table),
         *_links(words, single),
-        beside_published(words, found.sinks),
-        *arithmetic(),
+        *beside,
         _odds_law(found.table),
-        Note("depth", _DEPTH),
+        depth,
         *found.notes,
+    )
+
+
+def _depth() -> Note:
+    """What one model cannot show."""
+    layers = [f"{figure(f'depth_{end}').value:.0f}" for end in ("from", "to")]
+    return Note(
+        "depth",
+        "Not testable by one model: whether the effect depends on depth, and whether it carries over from "
+        f"{layers[0]} layers to {layers[1]}. One model has one depth, and its layers are no models of "
+        "different depth.",
     )
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 import oracle
-from validation.claims import figure
+from validation.claims import Figure, figure
 from validation.headline import layer_words
 from validation.report.document import Column, Note, Part, Table
 from validation.sink_report import SinkReport
 from validation.table import WEIGHTINGS
 from validation.word_table import WordTable
 
-__all__ = ["PUBLISHED", "SOURCE", "arithmetic", "beside_published"]
+__all__ = ["SOURCE", "arithmetic", "beside_published", "published"]
 
 SOURCE = (
     "Source of what is called published: a blog experiment on norm-weighted attention; figures as published, "
@@ -40,14 +40,17 @@ _SHOWN = (
     "below_[SEP]",
 )
 
-# 4 layers, 16 heads, 256 wide; 14 sentences, 110 words, one row each on the head that a viewer would open.
-PUBLISHED = {key: figure(key) for key in _SHOWN}
-_CLAIMED_SHARE, _CLAIMED_RATIO, _CLAIMED_RESULT = (
-    figure(f"claimed_{name}").value for name in ("share", "ratio", "result")
-)
+
+def published() -> Mapping[str, Figure]:
+    """The figures by their keys, as they are shown; InputError where they cannot be had.
+
+    Of 4 layers, 16 heads, 256 wide; 14 sentences, 110 words, one row each on the head that a viewer
+    would open.
+    """
+    return {key: figure(key) for key in _SHOWN}
 
 
-def beside_published(words: WordTable, sinks: SinkReport) -> Table:
+def beside_published(words: WordTable, sinks: SinkReport, figures: Mapping[str, Figure]) -> Table:
     """The 4-layer model's figures, with this model's: its layers as one stated set, and each by itself.
 
     The last of `words.sets` is all layers together; with a single layer the two columns are the same.
@@ -63,8 +66,8 @@ def beside_published(words: WordTable, sinks: SinkReport) -> Table:
         Column("each_layer", "each layer", ".3f"),
     )
     rows = tuple(
-        (one.name, one.value, one.count, one.of, *(figures.get(key) for figures in here))
-        for key, one in PUBLISHED.items()
+        (one.name, one.value, one.count, one.of, *(side.get(key) for side in here))
+        for key, one in figures.items()
     )
     notes = (
         "other: ANOTHER MODEL (4 layers, 16 heads, 256 wide) on other sentences, of a T that is not stated",
@@ -103,25 +106,28 @@ def _ratios(sinks: SinkReport) -> dict[str, float]:
 
 def arithmetic() -> tuple[Part, ...]:
     """What a ratio of 0.6 does to a row of 95%, by the oracle itself, and what it would take to get 73%."""
-    row, sinks = [[_CLAIMED_SHARE, 1 - _CLAIMED_SHARE]], [True, False]
+    share, published_ratio, result = (
+        figure(f"claimed_{name}").value for name in ("share", "ratio", "result")
+    )
+    row, sinks = [[share, 1 - share]], [True, False]
 
     def weighted(ratio: float) -> float:
         return float(oracle.sink_share(row, sinks, [ratio, 1.0])[0])
 
-    needed = _odds(_CLAIMED_RESULT) / _odds(_CLAIMED_SHARE)
+    needed = _odds(result) / _odds(share)
     columns = (
         Column("what", "a row of 95% sink"),
         Column("ratio", "r", ".3f"),
         Column("sink_share", "becomes", ".3f"),
     )
     rows = (
-        ("as published: sink norm 0.6 of the content's", _CLAIMED_RATIO, _CLAIMED_RESULT),
-        ("by the odds law, measured by the oracle", _CLAIMED_RATIO, weighted(_CLAIMED_RATIO)),
+        ("as published: sink norm 0.6 of the content's", published_ratio, result),
+        ("by the odds law, measured by the oracle", published_ratio, weighted(published_ratio)),
         ("the ratio that would give 73%", needed, weighted(needed)),
     )
     text = (
-        f"The published arithmetic is wrong: a row of {_CLAIMED_SHARE:.0%} with r = {_CLAIMED_RATIO} goes to "
-        f"{weighted(_CLAIMED_RATIO):.1%}, not to {_CLAIMED_RESULT:.0%}; that would take r = {needed:.3f}."
+        f"The published arithmetic is wrong: a row of {share:.0%} with r = {published_ratio} goes to "
+        f"{weighted(published_ratio):.1%}, not to {result:.0%}; that would take r = {needed:.3f}."
     )
     table = Table("arithmetic", "A published sum, done again", columns, rows, (SOURCE,))
     return table, Note("arithmetic", text)

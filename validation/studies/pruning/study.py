@@ -22,7 +22,7 @@ from validation.studies.pruning.evaluating import evaluate, plan
 from validation.studies.pruning.ledger import Ledger, default_path, identity
 from validation.studies.pruning.passages import load_passages
 from validation.studies.pruning.results import Results
-from validation.studies.pruning.rule import BUDGETS, DRAWS, RULE, TOKENS
+from validation.studies.pruning.rule import BUDGETS, DRAWS, TOKENS, rule
 from validation.studies.pruning.tables import tables, text_table
 from validation.studies.pruning.verdicts import verdicts
 
@@ -45,8 +45,9 @@ def run(
     Every forward pass is kept in `out` (by default a file in the user's cache) as soon as it is done: a run
     that was stopped goes on from there and ends with the same parts, and a note where it had been killed in
     the middle of a line. Raises InputError for a model without a
-    language-model head, for texts too short for it, and for an `out` that is no such file.
+    language-model head, for texts too short for it, for an `out` that is no such file, and as `rule` does.
     """
+    stated = rule()
     check_language_model(model)
     if draws < 1 or seed < 0:
         reject(
@@ -80,7 +81,7 @@ def run(
         Note("sink", "The sink is position 0, as in every causal model; rows count from 8 content keys on."),
         *dict.fromkeys(Note("beginning", note) for found in notes for note in found),
         *ledger.notes(),
-        *(Note("rule", sentence) for sentence in RULE),
+        *(Note("rule", sentence) for sentence in stated),
         check,
         text_table([measured, *traces], results),
         *tables(results),

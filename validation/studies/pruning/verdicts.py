@@ -9,7 +9,7 @@ import numpy as np
 from validation.report.document import Note
 from validation.studies.pruning.choosing import Choice
 from validation.studies.pruning.results import Results
-from validation.studies.pruning.rule import HUNDREDFOLD
+from validation.studies.pruning.rule import hundredfold
 
 __all__ = ["times", "verdicts"]
 
@@ -36,7 +36,7 @@ def times(ratio: float) -> str:
 
 def _above(results: Results) -> list[tuple[float, Choice, float]]:
     """Choices by sink share or entropy with the ratio that both texts reach, above a hundred."""
-    return [pair for pair in _reached(results) if pair[2] > HUNDREDFOLD]
+    return [pair for pair in _reached(results) if pair[2] > hundredfold()]
 
 
 def _reached(results: Results) -> list[tuple[float, Choice, float]]:
@@ -64,7 +64,7 @@ def _hundredfold(results: Results) -> Note:
         where += [f"{_part(budget)}: {', '.join(named)}"] if named else []
     found = f"{len(above)} of {len(every)} pairs of a choice and a budget"
     medians = {budget: np.median(results.uniform(budget), axis=1) for budget in results.counts}
-    also = [_part(budget) for budget, median in medians.items() if (median > HUNDREDFOLD).all()]
+    also = [_part(budget) for budget, median in medians.items() if (median > hundredfold()).all()]
     random = f"The median uniform draw exceeds it {'too, at ' + ', '.join(also) if also else 'at no budget'}"
     return Note(
         "verdict_hundredfold",
@@ -79,7 +79,7 @@ def _remains(results: Results) -> Note:
     kept = [
         (budget, choice)
         for budget, choice, _ in above
-        if results.beyond_layers(budget, choice) > HUNDREDFOLD and results.place(budget, choice) == "worse"
+        if results.beyond_layers(budget, choice) > hundredfold() and results.place(budget, choice) == "worse"
     ]
     each = [
         f"{choice.label} at {_part(budget)} {times(results.beyond_layers(budget, choice))} times ("
