@@ -36,11 +36,11 @@ def test_a_ledger_that_was_edited_by_hand_is_none(tmp_path):
     path = tmp_path / "claims.json"
     path.write_text(path.read_text().replace('"verdict":"fails"', '"verdict":"holds"'))
     assert json.loads(path.read_text())["run"] == "claims"
-    assert read_rows(tmp_path) == {}
+    assert read_rows(tmp_path) is None
 
 
 def test_without_a_file_there_are_no_findings(tmp_path):
-    assert read_rows(tmp_path) == {}
+    assert read_rows(tmp_path) is None
 
 
 def test_another_verdict_is_refused(tmp_path):

@@ -103,6 +103,15 @@ def test_a_row_too_many_and_a_row_too_few_are_found():
     assert found == "2 differ: code: not in the ledger; old: no such claim"
 
 
+@pytest.mark.parametrize("made_now", [False, True])
+def test_a_ledger_that_cannot_be_read_is_said_to_be_once(made_now):
+    check = agreement(None, ROWS, made_now=made_now)
+    assert not check.ok
+    assert check.found == (
+        "a ledger that is damaged or not there; make it anew: sinkscope reproduce claims --publish"
+    )
+
+
 def test_many_that_differ_are_counted():
     now = {str(number): ROWS["code"] for number in range(12)}
     assert agreement({}, now, made_now=False).found.endswith("; 4 more")

@@ -96,7 +96,7 @@ def show_claims(
     table = ledger_table(wanted, now, commands)
     rows = {row["id"]: row for row in table.records()}
     ledger = read_rows(folder)
-    if not chosen.all or lost:
+    if ledger is not None and (not chosen.all or lost):
         ledger = {name: ledger[name] for name in rows if name in ledger}
     parts += [*summary_tables(wanted, now), summary(wanted, now)]
     if not chosen.all:

@@ -23,15 +23,15 @@ TABLE = "ledger"
 _NAME = "claims"
 
 
-def read_rows(folder: Path = SHIPPED) -> Mapping[str, Mapping[str, str]]:
-    """The rows of the ledger by the id of their claim; none where no file is, or not what was written.
+def read_rows(folder: Path = SHIPPED) -> Mapping[str, Mapping[str, str]] | None:
+    """The rows of the ledger by the id of their claim; None where no file is, or not what was written.
 
     Raises InputError for a verdict that there is not.
     """
     (run,) = choose_runs([_NAME])
     kept = read_kept(run, folder)
     if kept is None:
-        return {}
+        return None
     found = {row["id"]: row for row in Result(_NAME, kept.report).rows(TABLE)}
     for name, row in found.items():
         if row["verdict"] not in VERDICTS:

@@ -91,12 +91,15 @@ def detail(claim: Claim, finding: Finding, commands: Commands) -> Table:
     return Table(f"claim_{claim.id}", f"Claim {claim.id}", columns, rows)
 
 
-def agreement(ledger: Rows, now: Rows, *, made_now: bool) -> Check:
+def agreement(ledger: Rows | None, now: Rows, *, made_now: bool) -> Check:
     """Whether the rows of the ledger are those of `now`, to the word: what is said there and what was found.
 
     Numbers of another machine may differ in their last digits, so that of results made now only the verdicts
-    are held to the ledger, with all that claims.toml says.
+    are held to the ledger, with all that claims.toml says. `ledger` is None where there is none to be read.
     """
+    if ledger is None:
+        found = "a ledger that is damaged or not there; make it anew: sinkscope reproduce claims --publish"
+        return _agreement(found, False, made_now)
     changed = []
     for name, row in now.items():
         before = ledger.get(name)
@@ -112,14 +115,15 @@ def agreement(ledger: Rows, now: Rows, *, made_now: bool) -> Check:
     changed += [f"{name}: no such claim" for name in ledger if name not in now]
     named = "; ".join(changed[:_NAMED])
     more = f"; {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
+    found = f"{len(changed)} differ: {named}{more}" if changed else f"all {len(now)} agree"
+    return _agreement(found, not changed, made_now)
+
+
+def _agreement(found: str, ok: bool, made_now: bool) -> Check:
     what = "row and verdict" if made_now else "row"
     whose = "made now" if made_now else "shipped"
-    return Check(
-        "claims_agree",
-        f"each {what} of the ledger as claims.toml and the results {whose} say",
-        f"{len(changed)} differ: {named}{more}" if changed else f"all {len(now)} agree",
-        not changed,
-    )
+    said = f"each {what} of the ledger as claims.toml and the results {whose} say"
+    return Check("claims_agree", said, found, ok)
 
 
 def _figures(figures: Sequence[Figure]) -> str:
