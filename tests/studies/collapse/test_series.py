@@ -11,6 +11,7 @@ from validation.studies.collapse.series import (
     Checkpoint,
     architecture_hash,
     check_same_kind,
+    is_missing,
     order,
     step_of,
     weights_hash,
@@ -103,3 +104,23 @@ def test_weights_are_told_apart_by_every_array():
     turned = replace(model.embeddings, words=model.embeddings.words.reshape(13, 61))
     assert weights_hash(model) != weights_hash(replace(model, embeddings=turned))
     assert weights_hash(model) != weights_hash(model.astype("float32"))
+
+
+def test_a_place_that_is_not_there_is_told_from_names_of_models(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "step1").mkdir(parents=True)
+    there = ("runs/step1", str(tmp_path / "runs" / "step1"))
+    elsewhere = ("smollm2-135m", "org/name", "org/name@step8", "runs/name@step8")
+    missing = (
+        "step9",
+        "runs/step9",
+        "./step9",
+        "a/b/step9",
+        str(tmp_path / "step9"),
+        "no/such/",
+        "~/no-such",
+    )
+    assert {place: is_missing(place) for place in (*there, *elsewhere, *missing)} == {
+        **dict.fromkeys((*there, *elsewhere), False),
+        **dict.fromkeys(missing, True),
+    }

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import pairwise
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from oracle._checks import reject
+from oracle.loading._bundled import BUNDLED
+from oracle.loading._hub import hub_id
 from oracle.model import Model
 
-__all__ = ["Checkpoint", "architecture_hash", "check_same_kind", "order", "step_of", "weights_hash"]
+__all__ = [
+    "Checkpoint",
+    "architecture_hash",
+    "check_same_kind",
+    "is_missing",
+    "order",
+    "step_of",
+    "weights_hash",
+]
 
 _NAMED = re.compile(
     r"(?:^|[^a-z])(?:global[_-]?step|checkpoint|ckpt|step|iteration|iter)s?[_-]?(\d+)(?![0-9a-z])"
@@ -86,6 +97,18 @@ def order(places: Sequence[str], steps: Sequence[int] | None = None) -> tuple[tu
             "--steps", expected="steps that rise", found=",".join(map(str, steps)), todo="Put them in order."
         )
     return tuple(by_step), by_step != given
+
+
+def is_missing(place: str) -> bool:
+    """Whether a place can only be a directory or file that is not there.
+
+    A single word may be the name of a bundled model, a path of two parts an id on the hub: without a revision
+    it is taken for none where its first part is a folder here.
+    """
+    path, model = Path(os.path.expanduser(place)), hub_id(place)
+    if os.path.lexists(path) or place in {bundled.name for bundled in BUNDLED}:
+        return False
+    return model is None or (model.revision is None and path.parent.is_dir())
 
 
 def check_same_kind(first: Model, other: Model, first_name: str, other_name: str) -> None:

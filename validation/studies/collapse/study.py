@@ -26,6 +26,7 @@ from validation.studies.collapse.series import (
     Checkpoint,
     architecture_hash,
     check_same_kind,
+    is_missing,
     order,
     weights_hash,
 )
@@ -105,6 +106,9 @@ def collapse(
     steps_of: dict[str, int] = {}
     for number, checkpoint in enumerate(checkpoints):
         progress(f"step {checkpoint.step:,}", number, len(checkpoints))
+        if is_missing(checkpoint.place):
+            excluded.append((checkpoint, f"{checkpoint.place!r}: no such directory."))
+            continue
         try:
             model = (load or load_model)(checkpoint.place)
         except InputError as error:
