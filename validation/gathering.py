@@ -204,13 +204,16 @@ def gather_arrays(
 ) -> Gathered:
     """The rows of every text of arrays that were read, as `gather` does it with those of a model.
 
-    `each` is called with (text, attention, sink_mask, visible), the rows being (layer, head, query, key).
+    Empty texts are skipped and counted; the others keep their numbers. `each` is called with (text,
+    attention, sink_mask, visible), the rows being (layer, head, query, key).
     """
     rows = arrays.rows.attention  # (batch, layer, head, query, key)
     chosen = parse_layers(layers, rows.shape[1])
     report, tables = SinkReport(sink), []
     for text in range(len(rows)):
         progress("texts", text, len(rows))
+        if text in arrays.empty:
+            continue
         visible, sinks = arrays.rows.visible[text], arrays.sinks[text]
         norms = {name: norm[text] for name, norm in arrays.norms.items()}
         where: dict[str, Any] = {"text": text, "layers": chosen}
@@ -225,11 +228,10 @@ def gather_arrays(
         if each is not None:
             each(text, rows[text], sinks, visible)
     progress("texts", len(rows), len(rows))
-    bare = sum(
-        not (seen.any(axis=0) & ~sinks).any()
-        for seen, sinks in zip(arrays.rows.visible, arrays.sinks, strict=True)
-    )
-    notes = (*(Note("arrays", note) for note in arrays.notes), *_text_notes(len(rows), bare=bare))
+    all_sinks = ~(arrays.rows.visible.any(axis=1) & ~arrays.sinks).any(axis=1)  # (batch,)
+    skipped = len(arrays.empty)
+    texts = _text_notes(len(rows), skipped=skipped, bare=int(all_sinks.sum()) - skipped)
+    notes = (*(Note("arrays", note) for note in arrays.notes), *texts)
     table = join_tables(tables)
     _refuse_no_rows(table, report, min_content_keys)
     warnings = tuple(Note("warning", note) for note in arrays.warnings)
