@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import lzma
 import os
+import re
 import tokenize
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -36,6 +38,7 @@ _DAMAGE = (
 _KNOWN = ("attention", *_NORMS, "tokens", "visible")
 # Arrays carry no token ids, so that special tokens can only be known by their spelling.
 SPECIAL_SPELLINGS = ("[CLS]", "[SEP]", "<s>", "</s>", "<bos>", "<|begin_of_text|>", "<|endoftext|>")
+_LOOKS_SPECIAL = re.compile(r"<\|.+\|>")
 
 
 class ReadArrays(NamedTuple):
@@ -128,6 +131,8 @@ def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None
             raise InputError(f"{error} (text {text + 1})" if batch > 1 else str(error)) from None
     ignored = [name for name in arrays if name not in _KNOWN]
     notes = [*rows.notes, *([f"ignored arrays: {', '.join(ignored)}"] if ignored else [])]
+    if names is not None and not (isinstance(sink, str) and sink == "none"):
+        notes += _special_content(texts, real, masks)
     calm, warnings = (
         tuple(note for note in notes if note.startswith("WARNING") == loud) for loud in (False, True)
     )
@@ -244,6 +249,29 @@ def _sinks(
             todo="Choose --sink first or --sink 0,7, or save `tokens` with [CLS], [SEP] or the like.",
         )
     return choose_sinks(sink, tokens, np.arange(len(tokens)), real, special)
+
+
+def _special_content(
+    texts: Sequence[Sequence[str]], real: NDArray[np.bool_], sinks: NDArray[np.bool_]
+) -> list[str]:
+    """A note on tokens that look special and are content; of one text, with the sink that takes them too."""
+    places = [
+        (text, key)
+        for text, key in np.argwhere(real & ~sinks).tolist()
+        if texts[text][key] in SPECIAL_SPELLINGS or _LOOKS_SPECIAL.fullmatch(texts[text][key])
+    ]
+    if not places:
+        return []
+    times = Counter(texts[text][key] for text, key in places)
+    listed = [f"{token} at {counted(times[token], 'place')}" for token in list(times)[:8]]
+    more = f" and {len(times) - 8} more" if len(times) > 8 else ""
+    keys = sorted({key for _, key in places} | set(np.flatnonzero(sinks[0]).tolist()))
+    todo = "name their positions to take them as sink"
+    if len(texts) == 1 and len(keys) <= 8:
+        todo = f"--sink {','.join(map(str, keys))} takes such tokens as sink too"
+    elif set(times) <= set(SPECIAL_SPELLINGS):
+        todo = "--sink special takes such tokens as sink"
+    return [f"tokens that look special are content here: {', '.join(listed)}{more}; {todo}"]
 
 
 def _contradiction(expected: str, found: str) -> None:
