@@ -7,9 +7,11 @@ import pytest
 from text_models import small_model
 
 from oracle import InputError
+from validation import commands, forward_checks
 from validation.audit import audit
 from validation.lengths.measuring import measure_lengths
 from validation.measuring import measure
+from validation.progress import silent
 
 TEXTS = ["the doctor saw the nurse .", "she saw a donkey walk !"]
 WAYS = {
@@ -58,3 +60,10 @@ def test_finite_weights_that_leave_the_range_are_told_apart():
     model = dataclasses.replace(model, layers=(model.layers[0], dataclasses.replace(layer, **high)))
     with pytest.raises(InputError, match=r"attention of layer 1 not finite, though all weights are.*float32"):
         measure(model, TEXTS, engine="oracle")
+
+
+def test_validate_refuses_such_a_model_before_its_checks(monkeypatch):
+    monkeypatch.setattr(commands, "load", lambda name, progress: with_value(np.nan))
+    monkeypatch.setattr(forward_checks, "validate_forward", lambda *_, **__: pytest.fail("checks were begun"))
+    with pytest.raises(InputError, match="model small: expected finite weights; found nan in layer 1 value"):
+        commands.validate("small", commands.Texts("two texts", TEXTS), silent)
