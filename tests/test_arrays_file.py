@@ -155,6 +155,40 @@ def test_tokens_may_be_bytes_or_ids():
     assert read.sinks.tolist() == [[True, False]]
 
 
+def special_notes(attention, tokens, sink):
+    read = read_arrays({"attention": attention, "tokens": tokens}, sink=sink)
+    return [note.partition(": ")[2] for note in read.notes if note.startswith("tokens that look special")]
+
+
+def test_tokens_that_look_special_and_are_content_are_named():
+    one, tokens = rows(2, 3, 5, 5), ["[CLS]", "a", "[SEP]", "b", "[SEP]"]
+    said = special_notes(one, tokens, "0")
+    assert said == ["[SEP] at 2 places; --sink 0,2,4 takes such tokens as sink too"]
+    assert special_notes(one, tokens, "token:[SEP]") == [
+        "[CLS] at 1 place; --sink 0,2,4 takes such tokens as sink too"
+    ]
+    for sink in ("special", "0,2,4", "none"):
+        assert special_notes(one, tokens, sink) == []
+    tokens = ["<s>", "a", "<|im_end|>", "<b>", "</s>"]
+    said = special_notes(one, tokens, "special")
+    assert said == ["<|im_end|> at 1 place; --sink 0,2,4 takes such tokens as sink too"]
+    assert special_notes(one, ["a", "b", "<|", "|>", "<||>"], "first") == []
+
+
+def test_special_content_of_a_batch_is_counted_over_its_texts_without_padding():
+    attention = rows(1, 2, 3, 5, 5)
+    attention[:, 1, :, :, 4] = attention[:, 1, :, 4] = 0
+    attention[:, 1, :, :4] /= attention[:, 1, :, :4].sum(axis=-1, keepdims=True)
+    tokens = [["<s>", "a", "b", "c", "</s>"], ["<s>", "a", "b", "</s>", "</s>"]]
+    said = special_notes(attention, tokens, "first")
+    assert said == ["</s> at 2 places; --sink special takes such tokens as sink"]
+    tokens[0][2] = "<|x|>"
+    said = special_notes(attention, tokens, "first")
+    assert said == [
+        "<|x|> at 1 place, </s> at 2 places; name their positions to take them as sink",
+    ]
+
+
 @pytest.mark.parametrize("tokens", [[0.5, 1.5], [["a", "b"], ["c"]], "ab", [[["a", "b"]]]])
 def test_odd_tokens_are_refused(tokens):
     refused("tokens: expected strings or token ids", {"attention": rows(1, 1, 2, 2), "tokens": tokens})

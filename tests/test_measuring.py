@@ -10,8 +10,9 @@ import fastpath
 import oracle
 from oracle import InputError
 from validation import gathering
+from validation.arrays_file import read_arrays
 from validation.choices import parse_layers
-from validation.gathering import gather
+from validation.gathering import gather, gather_arrays
 from validation.measuring import measure, measure_arrays
 from validation.report.document import Check, Note, Table
 from validation.table import WEIGHTINGS
@@ -309,6 +310,30 @@ def test_arrays_without_norms_have_one_weighting():
     assert closed == "rows closed to sum to one: 30, the largest deviation 2.4e-04"
     with pytest.raises(InputError, match="weighting: expected names from attention; found 'value_norm'"):
         measure_arrays(np.full((2, 3, 5, 5), 0.2), sink="0", weightings="value_norm")
+
+
+def test_an_empty_text_of_a_batch_is_skipped_and_counted_and_the_others_keep_their_numbers():
+    drawn = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, 2, 5))  # (layer, batch, head, query)
+    batch, pair = drawn.copy(), drawn[:, [0, 2]]
+    batch[:, 1] = 0
+    tokens = [["[CLS]", *"abcd"], ["[PAD]"] * 5, ["[CLS]", *"efgh"]]
+    pair_tokens = [tokens[0], tokens[2]]
+    for sink in ("0", "special", "first", "none", "token:[CLS]"):
+        found = read_arrays({"attention": batch, "tokens": tokens}, sink=sink)
+        assert found.empty == (1,)
+        parts = measure_arrays(found, sink=sink)
+        alone = measure_arrays({"attention": pair, "tokens": pair_tokens}, sink=sink)
+        assert texts_of(parts, "texts") == ["Texts: 2 measured, 1 without tokens skipped."]
+        assert not texts_of(parts, "no_content")
+        assert texts_of(parts, "sinks") == texts_of(alone, "sinks")
+        for key, table in table_parts(alone).items():
+            assert table_parts(parts)[key].rows == table.rows
+        gathered = gather_arrays(found, sink=sink)
+        assert sorted(set(gathered.table.text.tolist())) == [0, 2]
+    with pytest.raises(InputError, match=r"at least one text with tokens; found no weight.*in 2 texts"):
+        measure_arrays(np.zeros((2, 2, 3, 5, 5)), sink="0", layout="layer batch head query key")
+    with pytest.raises(InputError, match=r"no token spelled '\[PAD\]' in 2 texts"):
+        measure_arrays({"attention": batch, "tokens": tokens}, sink="token:[PAD]")
 
 
 def test_rows_without_mass_are_undefined_and_counted():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import lzma
 import os
+import re
 import tokenize
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -36,6 +38,7 @@ _DAMAGE = (
 _KNOWN = ("attention", *_NORMS, "tokens", "visible")
 # Arrays carry no token ids, so that special tokens can only be known by their spelling.
 SPECIAL_SPELLINGS = ("[CLS]", "[SEP]", "<s>", "</s>", "<bos>", "<|begin_of_text|>", "<|endoftext|>")
+_LOOKS_SPECIAL = re.compile(r"<\|.+\|>")
 
 
 class ReadArrays(NamedTuple):
@@ -49,6 +52,7 @@ class ReadArrays(NamedTuple):
     notes: tuple[str, ...]
     warnings: tuple[str, ...] = ()  # notes that must stand above the numbers
     precision: float = 2.0**-52  # the epsilon of `attention` as it came
+    empty: tuple[int, ...] = ()  # texts, from 0, without a visible key: they are skipped
 
 
 def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None) -> ReadArrays:
@@ -59,8 +63,10 @@ def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None
     or (batch, token); `visible`, (query, key), (batch, query, key), or a mask of real tokens, (key,) or
     (batch, key), as `oracle.read_attention` reads it. Other names are ignored and listed.
     `sink` is read by `oracle.choose_sinks`; "special" needs token spellings, and a text without the token of
-    "token:TEXT" has no sink, unless all texts lack it. Nothing pickled is ever loaded. Raises InputError for
-    a file that is no .npz, for a missing array and for sizes that contradict each other.
+    "token:TEXT" has no sink, unless all texts lack it. A text without visible keys (all of it padding) has no
+    sink either, and is named in `empty`. A note names tokens that look special and are content. Nothing
+    pickled is ever loaded. Raises InputError for a file that is no .npz, for a missing array, for sizes that
+    contradict each other, and where no text has a visible key.
     """
     arrays = _load(source)
     if "attention" not in arrays:
@@ -103,24 +109,35 @@ def read_arrays(source: Any, *, sink: Any = "special", layout: str | None = None
     batch, _, _, _, count = rows.attention.shape
     norms = {name: _to_four(name, norm, axes, rows.attention.shape) for name, norm in given.items()}
     texts = _per_text(names, batch, count, rows.notes[0])
-    if is_token(sink) and all(lacks_token(sink, tokens) for tokens in texts):
-        refuse_token(sink, batch)
-    sinks = []
-    for text, (tokens, seen) in enumerate(zip(texts, rows.visible, strict=True)):
+    real: NDArray[np.bool_] = np.any(rows.visible, axis=1)  # (batch, key)
+    empty = tuple(np.flatnonzero(~real.any(axis=1)).tolist())
+    if len(empty) == batch:
+        reject(
+            "attention",
+            expected="at least one text with tokens",
+            found=f"no weight on any visible key in {counted(batch, 'text')} ({reading})",
+            todo="Give the rows of a text with words.",
+        )
+    if is_token(sink) and all(lacks_token(sink, texts[text]) for text in range(batch) if text not in empty):
+        refuse_token(sink, batch - len(empty))
+    masks = np.zeros((batch, count), bool)
+    for text, tokens in enumerate(texts):
+        if text in empty:
+            continue
         chosen = "none" if lacks_token(sink, tokens) else sink
         try:
-            sinks.append(_sinks(chosen, tokens, seen.any(axis=0), names))
+            masks[text] = _sinks(chosen, tokens, real[text], names)
         except InputError as error:
             raise InputError(f"{error} (text {text + 1})" if batch > 1 else str(error)) from None
     ignored = [name for name in arrays if name not in _KNOWN]
     notes = [*rows.notes, *([f"ignored arrays: {', '.join(ignored)}"] if ignored else [])]
+    if names is not None and not (isinstance(sink, str) and sink == "none"):
+        notes += _special_content(texts, real, masks)
     calm, warnings = (
         tuple(note for note in notes if note.startswith("WARNING") == loud) for loud in (False, True)
     )
-    masks = np.array(sinks, bool).reshape(batch, count)
-    return ReadArrays(
-        rows, norms, texts, masks, " ".join(named), calm, warnings, precision_of(arrays["attention"])
-    )
+    precision = precision_of(arrays["attention"])
+    return ReadArrays(rows, norms, texts, masks, " ".join(named), calm, warnings, precision, empty)
 
 
 def precision_of(values: Any) -> float:
@@ -232,6 +249,29 @@ def _sinks(
             todo="Choose --sink first or --sink 0,7, or save `tokens` with [CLS], [SEP] or the like.",
         )
     return choose_sinks(sink, tokens, np.arange(len(tokens)), real, special)
+
+
+def _special_content(
+    texts: Sequence[Sequence[str]], real: NDArray[np.bool_], sinks: NDArray[np.bool_]
+) -> list[str]:
+    """A note on tokens that look special and are content; of one text, with the sink that takes them too."""
+    places = [
+        (text, key)
+        for text, key in np.argwhere(real & ~sinks).tolist()
+        if texts[text][key] in SPECIAL_SPELLINGS or _LOOKS_SPECIAL.fullmatch(texts[text][key])
+    ]
+    if not places:
+        return []
+    times = Counter(texts[text][key] for text, key in places)
+    listed = [f"{token} at {counted(times[token], 'place')}" for token in list(times)[:8]]
+    more = f" and {len(times) - 8} more" if len(times) > 8 else ""
+    keys = sorted({key for _, key in places} | set(np.flatnonzero(sinks[0]).tolist()))
+    todo = "name their positions to take them as sink"
+    if len(texts) == 1 and len(keys) <= 8:
+        todo = f"--sink {','.join(map(str, keys))} takes such tokens as sink too"
+    elif set(times) <= set(SPECIAL_SPELLINGS):
+        todo = "--sink special takes such tokens as sink"
+    return [f"tokens that look special are content here: {', '.join(listed)}{more}; {todo}"]
 
 
 def _contradiction(expected: str, found: str) -> None:

@@ -276,12 +276,14 @@ def remove(name: str) -> Document:
 
 
 def _refuse_without_content(model: Model, texts: Sequence[str], truncate: bool) -> None:
-    """Raise InputError, before any work, where no text leaves the study a row."""
+    """Raise InputError, before any work, where no text leaves the study a row, or the first is not finite."""
     from oracle.inputs import read_tokens
+    from validation.gathering import run_text
 
     for text in texts:
         read = read_tokens(model, text, truncate)
         if not read.empty and not set(read.ids.tolist()) <= set(model.config.sink_ids):
+            run_text(model, read, "none", keep=("attention", "value_norm"))
             return
     reject(
         "texts",

@@ -17,6 +17,7 @@ from oracle.model import Model
 from oracle.trace import Trace
 from validation.arrays_file import ReadArrays
 from validation.choices import ALL_WEIGHTINGS, parse_layers
+from validation.finite import NotFiniteError, refuse_not_finite
 from validation.progress import Progress, silent
 from validation.report.document import Note
 from validation.sink_report import SinkReport, as_read, is_token, lacks_token, refuse_token
@@ -92,9 +93,32 @@ class TextLog:
         return (*((_cut_note(self.cut),) if self.cut else ()), *(Note("warning", note) for note in loud))
 
 
-def run_text(model: Model, read: Tokens, sink: Any, **how: Any) -> Trace:
-    """`oracle.forward`, with no sink where this text lacks the token of "token:TEXT"."""
-    return oracle.forward(model, read, sink="none" if lacks_token(sink, read.tokens) else sink, **how)
+def run_text(
+    model: Model,
+    read: Tokens,
+    sink: Any,
+    *,
+    keep: Sequence[str],
+    each: Callable[[int, Trace], None] | None = None,
+) -> Trace:
+    """`oracle.forward`, with no sink where this text lacks the token of "token:TEXT".
+
+    Raises NotFiniteError, an InputError, where rows or norms that are kept are not finite.
+    """
+    chosen = "none" if lacks_token(sink, read.tokens) else sink
+    warned = np.geterr()
+
+    def look(layer: int, trace: Trace) -> None:
+        with np.errstate(**warned):
+            refuse_not_finite(model, trace, keep, layer)
+            if each is not None:
+                each(layer, trace)
+
+    with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is refused
+        trace = oracle.forward(model, read, sink=chosen, keep=keep, each=None if each is None else look)
+    if each is None:
+        refuse_not_finite(model, trace, keep)
+    return trace
 
 
 def gather(
@@ -180,13 +204,16 @@ def gather_arrays(
 ) -> Gathered:
     """The rows of every text of arrays that were read, as `gather` does it with those of a model.
 
-    `each` is called with (text, attention, sink_mask, visible), the rows being (layer, head, query, key).
+    Empty texts are skipped and counted; the others keep their numbers. `each` is called with (text,
+    attention, sink_mask, visible), the rows being (layer, head, query, key).
     """
     rows = arrays.rows.attention  # (batch, layer, head, query, key)
     chosen = parse_layers(layers, rows.shape[1])
     report, tables = SinkReport(sink), []
     for text in range(len(rows)):
         progress("texts", text, len(rows))
+        if text in arrays.empty:
+            continue
         visible, sinks = arrays.rows.visible[text], arrays.sinks[text]
         norms = {name: norm[text] for name, norm in arrays.norms.items()}
         where: dict[str, Any] = {"text": text, "layers": chosen}
@@ -201,11 +228,10 @@ def gather_arrays(
         if each is not None:
             each(text, rows[text], sinks, visible)
     progress("texts", len(rows), len(rows))
-    bare = sum(
-        not (seen.any(axis=0) & ~sinks).any()
-        for seen, sinks in zip(arrays.rows.visible, arrays.sinks, strict=True)
-    )
-    notes = (*(Note("arrays", note) for note in arrays.notes), *_text_notes(len(rows), bare=bare))
+    all_sinks = ~(arrays.rows.visible.any(axis=1) & ~arrays.sinks).any(axis=1)  # (batch,)
+    skipped = len(arrays.empty)
+    texts = _text_notes(len(rows), skipped=skipped, bare=int(all_sinks.sum()) - skipped)
+    notes = (*(Note("arrays", note) for note in arrays.notes), *texts)
     table = join_tables(tables)
     _refuse_no_rows(table, report, min_content_keys)
     warnings = tuple(Note("warning", note) for note in arrays.warnings)
@@ -255,8 +281,11 @@ def _cut_note(cut: Sequence[tuple[int, int]]) -> Note:
 
 
 def raise_about(error: InputError, index: int, texts: Sequence[str]) -> NoReturn:
-    """Raise an error again with the text that it is about, counted from 0, unless there is but one."""
-    if len(texts) == 1:
+    """Raise an error again with the text that it is about, counted from 0, unless there is but one.
+
+    An error about the model stays as it is.
+    """
+    if len(texts) == 1 or isinstance(error, NotFiniteError):
         raise error
     start = " ".join(texts[index][:200].split())[:32]
     lines = getattr(texts, "line_numbers", None)  # of texts that stand in a file

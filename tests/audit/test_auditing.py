@@ -337,6 +337,15 @@ def test_padding_changes_nothing():
     assert any("columns are zero" in note for note in notes(padded, "arrays"))
 
 
+def test_an_empty_text_is_skipped_and_counted():
+    rows = sink_and_content_apart()
+    plain, found = audited(rows), audited(np.insert(rows, 1, 0, axis=0))
+    for key, sums in plain.distances.found.sums.items():
+        np.testing.assert_array_equal(found.distances.found.sums[key], sums)
+    assert found.context == plain.context
+    assert notes(found, "texts") == ["Texts: 6 measured, 1 without tokens skipped."]
+
+
 def test_without_a_sink_nothing_can_flip():
     found = audited(sink_and_content_apart(), sink="none")
     assert set(rates(found).values()) == {0}

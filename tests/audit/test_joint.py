@@ -102,6 +102,27 @@ def test_a_model_twice_is_refused(call):
     assert "a twice" in err
 
 
+@pytest.mark.parametrize("same", [{"source": True}, {"sha256": True}])
+def test_a_model_under_two_names_is_refused_before_any_is_audited(call, monkeypatch, tmp_path, same):
+    folder, link = tmp_path / "model", tmp_path / "link"
+    folder.mkdir()
+    link.symlink_to(folder)
+
+    def load(name, progress):
+        marks = {"source": link if name == "b" else folder, "sha256": "5" * 64}
+        other = {"source": tmp_path / name, "sha256": name * 64}
+        given = {key: marks[key] if key in same else other[key] for key in marks}
+        return dataclasses.replace(small_model(), name=name, **given)
+
+    monkeypatch.setattr(command, "load", load)
+    monkeypatch.setattr(command, "audit", lambda *_, **__: pytest.fail("one was audited"))
+    code, shown, err = call(models="ab")
+    assert (code, shown) == (2, "")
+    assert (
+        "--model: expected every model once; found a and b, which are the same model. Leave one out." in err
+    )
+
+
 def test_a_model_that_is_not_there_is_refused_before_any_is_audited(call, monkeypatch):
     def load(name, progress):
         if name == "z":

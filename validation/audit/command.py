@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 from oracle._checks import InputError, Unavailable, reject
 from oracle.inputs import read_tokens
-from oracle.model import Model
+from oracle.model import Model, ModelConfig
 from validation.audit.auditing import Audit, audit, audit_arrays
 from validation.audit.figure_files import check_figures, draw_figures
 from validation.audit.joint import ModelMap, joint_parts, map_model
@@ -136,9 +136,11 @@ class _OfMany(NamedTuple):
 def _called(names: Sequence[str], texts: Texts, choices: Choices) -> dict[str, str]:
     """What each model is called: its own name, or the given one where two have the same.
 
-    Each is loaded (its weights are mapped, not read) and refused if its layers are not those that are asked.
+    Each is loaded (its weights are mapped, not read) and refused if its layers are not those that are asked,
+    or if it is one of the others under another name: from the same directory, or the same weights.
     """
-    own = {}
+    own: dict[str, str] = {}
+    seen: list[tuple[str, ModelConfig, set[Any]]] = []
     for name in names:
         model = load(name, _naming(choices["progress"], name))
         try:
@@ -146,6 +148,12 @@ def _called(names: Sequence[str], texts: Texts, choices: Choices) -> dict[str, s
             check_windows(model, texts.texts, chosen, choices["truncate"])
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
+        marks = {mark for mark in (model.sha256, model.source and model.source.resolve()) if mark}
+        for other, config, others in seen:
+            if marks & others and config == model.config:
+                found = f"{other} and {name}, which are the same model"
+                reject("--model", expected="every model once", found=found, todo="Leave one out.")
+        seen.append((name, model.config, marks))
         own[name] = model.name
     times = Counter(own.values())
     return {name: short if times[short] == 1 else name for name, short in own.items()}

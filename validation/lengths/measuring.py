@@ -16,6 +16,7 @@ from oracle.model import Model
 from oracle.trace import Trace
 from validation.choices import parse_layers
 from validation.engines import load_engine
+from validation.finite import NotFiniteError
 from validation.gathering import TextLog, raise_about, run_text
 from validation.progress import Progress, silent
 from validation.report.document import Note
@@ -190,4 +191,6 @@ def _about(texts: Sequence[str], place: int, length: int | None = None) -> Itera
     try:
         yield
     except InputError as error:
-        raise_about(error if length is None else InputError(f"at {length:,} tokens: {error}"), place, texts)
+        if length is not None and not isinstance(error, NotFiniteError):
+            error = InputError(f"at {length:,} tokens: {error}")
+        raise_about(error, place, texts)
