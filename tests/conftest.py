@@ -8,9 +8,16 @@ import pytest
 
 from oracle.loading import load_model
 from oracle.model import Model
+from validation.report import live
 from validation.running import calm_threads
 
 calm_threads()  # many short loops on a busy machine: waiting threads that spin cost more than all the work
+
+
+@pytest.fixture(autouse=True)
+def no_lines_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a command of half a minute would tell how far it is, where nothing is expected."""
+    monkeypatch.setattr(live, "_EVERY", float("inf"))
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,7 @@ def test_a_terminal_shows_what_is_done_and_is_wiped_at_the_end(monkeypatch):
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["log", "dumb"])
 def test_a_log_gets_a_plain_line_now_and_then(monkeypatch, stream):
     monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(live, "_EVERY", 30.0)
     seconds = iter([0.0, 1.0, 31.0, 40.0, 62.0])
     monkeypatch.setattr(live.time, "monotonic", lambda: next(seconds))
     with live_progress(stream) as tell:
