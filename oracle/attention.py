@@ -70,6 +70,7 @@ class Scoring(NamedTuple):
 
 
 _PLAIN = Scoring()
+_QUERIES = 128
 
 
 def attend(
@@ -97,19 +98,23 @@ def attend(
     scaled = queries / np.sqrt(kind(queries.shape[-1] if scoring.scalar is None else scoring.scalar))
     if scoring.divisor != 1:
         scaled /= kind(scoring.divisor)
-    hidden = None if visible.all() else ~visible
+    spans = _spans(visible)
     context = np.empty_like(x, shape=(x.shape[0], n_heads, values.shape[-1]))
-    for head in range(n_heads):  # one head at a time keeps its rows in the cache from product to softmax
+    for head in range(n_heads):  # one head and span at a time keeps rows in the cache from product to softmax
         if silenced is not None and silenced[head]:
             context[:, head] = 0
             continue
-        np.matmul(scaled[head], keys[head].T, out=scores[head])
-        if scoring.cap is not None:
-            _cap(scores[head], kind(scoring.cap))
-        if hidden is not None:
-            np.copyto(scores[head], -np.inf, where=hidden)
-        softmax(scores[head], out=attention[head])
-        context[:, head] = attention[head] @ values[head]
+        for rows, seen, hidden in spans:
+            made = scores[head, rows, seen]
+            np.matmul(scaled[head, rows], keys[head, seen].T, out=made)
+            if scoring.cap is not None:
+                _cap(made, kind(scoring.cap))
+            if hidden is not None:
+                np.copyto(made, -np.inf, where=hidden)
+            softmax(made, out=attention[head, rows, seen])
+            for unseen in (slice(seen.start), slice(seen.stop, None)):
+                scores[head, rows, unseen], attention[head, rows, unseen] = -np.inf, 0
+            context[rows, head] = attention[head, rows, seen] @ values[head, seen]
     output = linear(context.reshape(x.shape[0], n_heads * values.shape[-1]), layer.output)
     return HeadOutputs(queries, keys, values, scores, attention, output)
 
@@ -147,6 +152,21 @@ def _vectors(x: Array, layer: Layer, n_heads: int, scoring: Scoring) -> tuple[Ar
     if n_shared != n_heads:
         keys, values = (np.repeat(part, n_heads // n_shared, axis=0) for part in (keys, values))
     return queries, keys, values
+
+
+def _spans(visible: NDArray[np.bool_]) -> list[tuple[slice, slice, NDArray[np.bool_] | None]]:
+    """Neighbouring queries, the range of keys that any of them sees, and what is hidden inside it, if any.
+
+    Keys outside the range are neither scored nor summed: half of the work where later keys are hidden.
+    """
+    spans = []
+    for start in range(0, len(visible), _QUERIES):
+        block = visible[start : start + _QUERIES]
+        seen = np.flatnonzero(block.any(axis=0))
+        keys = slice(seen[0], seen[-1] + 1) if len(seen) else slice(0, 0)
+        hidden = ~block[:, keys]
+        spans.append((slice(start, start + len(block)), keys, hidden if hidden.any() else None))
+    return spans
 
 
 def _cap(scores: Array, cap: Any) -> None:

@@ -193,7 +193,9 @@ def _record(arrays: dict[str, Array], index: int, heads: HeadOutputs, output_wei
     if "value_norm" in arrays:
         arrays["value_norm"][index] = _norm(heads.values)
     if "transformed_norm" in arrays:
-        arrays["transformed_norm"][index] = _norm(transformed_vectors(heads.values, output_weight))
+        weights = np.split(output_weight, len(heads.values))
+        for head, (values, weight) in enumerate(zip(heads.values, weights, strict=True)):  # fits the cache so
+            arrays["transformed_norm"][index, head] = _norm(transformed_vectors(values[None], weight)[0])
     if "transformed_gram" in arrays:
         arrays["transformed_gram"][index] = transformed_gram(heads.values, output_weight)
 

@@ -116,6 +116,34 @@ def test_no_token_and_one_token(layer, count):
     np.testing.assert_array_equal(heads.attention, np.ones((HEADS, count, count)))
 
 
+LONG = 300  # more queries than are scored together
+MASKS = {
+    "all real": np.ones(LONG, bool),
+    "padding before": np.arange(LONG) >= 140,
+    "padding after": np.arange(LONG) < 130,
+    "padding between": (np.arange(LONG) + 20) % 50 > 30,
+}
+
+
+@pytest.mark.parametrize("order", ["both ways", "causal", "window"])
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+def test_a_long_text_has_the_rows_of_its_queries_alone(layer, mask, order):
+    x, visible = tokens(LONG), visible_keys(mask)
+    if order != "both ways":
+        visible &= earlier_keys(mask, 9 if order == "window" else None)
+    heads = run(layer, x, visible=visible)
+    scores = np.where(visible, heads.queries @ heads.keys.transpose(0, 2, 1) / 5**0.5, -np.inf)
+    np.testing.assert_allclose(heads.scores, scores, rtol=0, atol=1e-13)
+    rows = np.zeros_like(scores)
+    for query in np.flatnonzero(visible.any(axis=1)):
+        weights = np.exp(scores[:, query, visible[query]])
+        rows[:, query, visible[query]] = weights / weights.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(heads.attention, rows, rtol=0, atol=1e-13)
+    context = (heads.attention @ heads.values).transpose(1, 0, 2).reshape(LONG, -1)
+    expected = context @ layer.output.weight + layer.output.bias
+    np.testing.assert_allclose(heads.output, expected, rtol=0, atol=1e-13)
+
+
 def test_the_input_is_not_changed(layer):
     x = tokens()
     before = x.copy()
