@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import NamedTuple
 
 from oracle import Model, Trace, logits_without_heads
 from oracle.language_model import log_likelihood
 from validation.progress import Progress, silent
+from validation.provenance import usable_cpus
 from validation.studies.pruning.choosing import (
     CHOICES,
     Choice,
@@ -21,6 +23,8 @@ from validation.studies.pruning.criteria import HeadStatistics
 from validation.studies.pruning.ledger import Ledger
 
 __all__ = ["Trial", "evaluate", "plan"]
+
+_AT_ONCE = 4  # each holds logits of a whole text
 
 
 class Trial(NamedTuple):
@@ -70,18 +74,37 @@ def evaluate(
     """See to it that `ledger` holds the mean negative log likelihood of every (text, heads) in `wanted`.
 
     `traces` are those of the texts under the whole model, with their hidden states: what comes before the
-    first layer that loses a head is not computed again. No heads means the whole model.
+    first layer that loses a head is not computed again. No heads means the whole model. Up to four passes run
+    at a time, by the CPUs; each is the same as it is alone.
     """
     shape = (model.config.n_layers, model.config.n_heads)
     every = list(dict.fromkeys(wanted))
     missing = [pair for pair in every if pair not in ledger.found]
-    try:
-        for number, (text, heads) in enumerate(missing):
-            progress("forward passes without some heads", len(every) - len(missing) + number, len(every))
-            scores = logits_without_heads(model, traces[text], as_mask(heads, shape))
-            ledger.add(text, heads, float(-log_likelihood(scores, traces[text].token_ids).mean()))
-    except KeyboardInterrupt:
-        done = sum(pair in ledger.found for pair in every)
-        raise KeyboardInterrupt(
-            f"interrupted; {done} of {len(every)} forward passes are kept: the same command goes on there."
-        ) from None
+
+    def found(pair: tuple[int, Heads]) -> float:
+        text, heads = pair
+        scores = logits_without_heads(model, traces[text], as_mask(heads, shape))
+        return float(-log_likelihood(scores, traces[text].token_ids).mean())
+
+    def tell(done: int) -> None:
+        progress("forward passes without some heads", len(every) - len(missing) + done, len(every))
+
+    tell(0)
+    with ThreadPoolExecutor(min(usable_cpus(), _AT_ONCE)) as pool:
+        running = {pool.submit(found, pair): pair for pair in missing}
+        try:
+            for number, done in enumerate(as_completed(running), 1):
+                ledger.add(*running[done], done.result())
+                tell(number)
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            for done, pair in running.items():  # what was under way is kept too
+                if not done.cancelled() and done.exception() is None and pair not in ledger.found:
+                    ledger.add(*pair, done.result())
+            kept = sum(pair in ledger.found for pair in every)
+            raise KeyboardInterrupt(
+                f"interrupted; {kept} of {len(every)} forward passes are kept: "
+                "the same command goes on there."
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
