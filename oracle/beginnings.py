@@ -27,7 +27,7 @@ def beginning_notes(model: Model, read: Tokens, real: NDArray[np.bool_]) -> tupl
     is_bos = read.ids[places[:2]] == config.bos_id
     if not is_bos[0]:
         whose = "the ids begin with none" if read.offsets is None else "the tokenizer adds none"
-        return (f"WARNING: position 0 is not a BOS, {bos}: {whose}",)
+        return (f"WARNING: position 0 is not the BOS, which would be {bos}: {whose}",)
     own = read.offsets is None or read.offsets[places[0]][1] > read.offsets[places[0]][0]
     said = f"position 0 is the BOS {bos}, " + (
         "which the text begins with" if own else "which the tokenizer adds"

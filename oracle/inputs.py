@@ -188,7 +188,8 @@ def _tokenize(model: Model, text: str, lengths: Sequence[int | None]) -> list[To
             "tokenizer",
             expected=f"the tokenizer of {model.name} to read every text",
             found=" ".join(str(error).split())[:300],
-            todo="Use the tokenizer.json that belongs to this checkpoint.",
+            todo="Give texts that its vocabulary can spell, or use the tokenizer.json that belongs to this "
+            "checkpoint.",
         )
     return [_tokens_of(model, text, *each) for each in zip(encodings, lengths, strict=True)]
 

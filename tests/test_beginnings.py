@@ -49,11 +49,11 @@ def test_a_bos_that_the_writer_typed_is_said() -> None:
 
 
 def test_no_bos_is_a_warning() -> None:
-    expected = "WARNING: position 0 is not a BOS, <s> (id 1): the tokenizer adds none"
+    expected = "WARNING: position 0 is not the BOS, which would be <s> (id 1): the tokenizer adds none"
     assert notes(causal(adds=False), "a b") == (expected,)
-    expected = "WARNING: position 0 is not a BOS, <s> (id 1): the ids begin with none"
+    expected = "WARNING: position 0 is not the BOS, which would be <s> (id 1): the ids begin with none"
     assert notes(causal(), [3, 4]) == (expected,)
-    expected = "WARNING: position 0 is not a BOS, id 1: the ids begin with none"
+    expected = "WARNING: position 0 is not the BOS, which would be id 1: the ids begin with none"
     assert notes(causal(tokenizer=False), [3, 4]) == (expected,)
 
 
@@ -68,7 +68,7 @@ def test_two_bos_are_a_warning() -> None:
 
 def test_padding_is_no_beginning() -> None:
     assert notes(causal(), [0, 0, 1, 3], [0, 0, 1, 1])[0].startswith("position 0 is the BOS")
-    assert notes(causal(), [1, 1, 3, 3], [0, 0, 1, 1])[0].startswith("WARNING: position 0 is not a BOS")
+    assert notes(causal(), [1, 1, 3, 3], [0, 0, 1, 1])[0].startswith("WARNING: position 0 is not the BOS")
     assert notes(causal(), [1, 1], [0, 0]) == ()
 
 

@@ -139,7 +139,8 @@ def test_what_is_the_same_of_several_texts_is_said_once(model):
 def test_a_causal_model_without_bos_is_warned_about_above_the_numbers(model):
     config = replace(model.config, causal=True, bos_id=3, sink_ids=())  # the tokenizer puts [CLS] first
     parts = measure(replace(model, config=config), TEXTS, min_content_keys=1)
-    said = "WARNING: 3 of 3 texts: position 0 is not a BOS, [SEP] (id 3): the tokenizer adds none"
+    said = "WARNING: 3 of 3 texts: position 0 is not the BOS, which would be [SEP] (id 3): "
+    said += "the tokenizer adds none"
     assert texts_of(parts, "warning") == [said]
     assert parts[0].text == said
     assert texts_of(parts, "sinks")[0].startswith("Sink set (first): first token (id 2). ")

@@ -163,7 +163,11 @@ class SinkReport:
             Column("weight", "weight", ".3f"),
         )
         title = f"Undeclared sinks: mean weight over all later rows ({need}) above {UNDECLARED_WEIGHT}"
-        notes = (f"the heaviest {min(_SHOWN, len(heaviest))} of {len(heaviest)}; text 1 is the first text",)
+        notes = (
+            "WARNING: these keys count as content in every figure of this report; --sink declares others",
+            f"the heaviest {min(_SHOWN, len(heaviest))} of {len(heaviest)}; text 1 is the first text; "
+            "weight: mean over the heads of the layer",
+        )
         rows = tuple((text + 1, *rest) for text, *rest in heaviest[:_SHOWN])
         return Table("undeclared_sinks", title, columns, rows, notes)
 

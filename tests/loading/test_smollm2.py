@@ -82,7 +82,7 @@ def test_a_byte_that_its_vocabulary_lacks_is_said_to_be_left_out(smollm2: Model)
 
 def test_position_0_is_said_to_be_no_bos(smollm2: Model) -> None:
     assert oracle.forward(smollm2, "The sea", keep=()).notes == (
-        "WARNING: position 0 is not a BOS, <|im_start|> (id 1): the tokenizer adds none",
+        "WARNING: position 0 is not the BOS, which would be <|im_start|> (id 1): the tokenizer adds none",
     )
     (note,) = oracle.forward(smollm2, [1, 504], keep=()).notes
     assert note == "position 0 is the BOS <|im_start|> (id 1), which the text begins with"

@@ -36,16 +36,18 @@ def audit_growth(
 ) -> tuple[Table | Check, ...]:
     """All from the rows of an audit to its verdicts, over heads and over T; each size agrees first."""
     count, size = (sorted(sizes)[len(sizes) // 2] for sizes in (heads, lengths))
-    progress("growth of an audit", 0, 1)
     wrong: list[str] = []
     axes: dict[str, tuple[Callable[[int], Sized], Sequence[int]]] = {
         "heads": (lambda given: _audit(given, size), heads),
         "T": (lambda given: _audit(count, given), lengths),
     }
     rows, tables = [], []
-    for axis, (make, sizes) in axes.items():
+    for place, (axis, (make, sizes)) in enumerate(axes.items()):
+        progress(f"growth of an audit over {axis}: agreement", 3 * place, 3 * len(axes))
         calls = agreed(f"an audit over {axis}", make, sizes, wrong)
+        progress(f"growth of an audit over {axis}: timing", 3 * place + 1, 3 * len(axes))
         seconds = medians(calls, rounds, budget / 2, pause)
+        progress(f"growth of an audit over {axis}: memory", 3 * place + 2, 3 * len(axes))
         memory = [peak_bytes(call) / _MIB for call in calls.values()]
         measured = ((f"audit time in {axis}", seconds), (f"audit memory in {axis}", memory))
         for what, values in measured:

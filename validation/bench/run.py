@@ -107,7 +107,9 @@ def run_bench(
     if not sizes.judged:
         parts.append(
             Note(
-                "quick", "Smaller sizes than those the goals are for: no goal is judged, they are only shown."
+                "quick",
+                "Smaller sizes than those the goals are for: no goal is judged, they are only shown, and "
+                "growth exponents mean little where what is constant still weighs.",
             )
         )
     missing = peers.torch_missing()

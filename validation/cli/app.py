@@ -28,7 +28,9 @@ Exit codes:
   0  every check held
   1  a check failed
   2  the input or the call was wrong
-  3  something could not be run (a missing extra), so nothing is claimed"""
+  3  something could not be run (a missing extra), so nothing is claimed
+  70  an error of this program; the report of it is welcome
+  130  stopped from the keyboard"""
 
 
 def examples(*commands: str) -> str:

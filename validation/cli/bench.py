@@ -23,7 +23,7 @@ __all__: list[str] = []
 )
 def bench(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Smaller sizes, under a minute; no goal is judged.")
+        bool, typer.Option("--quick", help="Smaller sizes, a minute or two; no goal is judged.")
     ] = False,
     only: Annotated[
         str | None,

@@ -22,6 +22,7 @@ __all__: list[str] = []
         "sinkscope collapse runs/checkpoint-* --figures figures --json collapse.json",
         "sinkscope collapse --demo",
         "sinkscope collapse --demo --widths 64 --seeds 0 --out series",
+        "cd series/backcopy-width64-seed0 && sinkscope collapse step0 step64 step2048 --file texts.txt",
     )
 )
 def collapse(

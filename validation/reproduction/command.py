@@ -51,10 +51,9 @@ def list_runs(out: str | None, shipped: Path = SHIPPED) -> Document:
     seconds = {run.name: usual_seconds(run, shipped) for run in runs}
     columns = (
         Column("run", "run"),
-        Column("minutes", "minutes", ".2g"),
+        Column("minutes", "minutes", ".1f"),
         Column("kept", "result kept"),
         Column("shipped", "shipped"),
-        Column("about", "what for"),
     )
     rows = tuple(
         (
@@ -62,7 +61,6 @@ def list_runs(out: str | None, shipped: Path = SHIPPED) -> Document:
             None if (took := seconds[run.name]) is None else took / 60,
             state_of(run, folder),
             shipped_by(run, code, shipped),
-            run.about,
         )
         for run in runs
     )
@@ -70,8 +68,17 @@ def list_runs(out: str | None, shipped: Path = SHIPPED) -> Document:
     notes = (
         f"all together about {sum(filter(None, seconds.values())) / 60:.0f} minutes, as the making of the "
         "shipped results took" + (f"; estimated: {', '.join(guessed)}" if guessed else ""),
+        "result kept: by the last run here; out of date: what is named has changed, so it is made again",
+        "shipped: by this code, or by another version of it",
     )
-    return Document("reproduce", here(), (Table("runs", "The named runs", columns, rows, notes),))
+    whole = Table("runs", "The named runs", columns, rows, notes)
+    about = Table(
+        "about",
+        "What they are for",
+        (Column("run", "run"), Column("about", "what for")),
+        tuple((run.name, run.about) for run in runs),
+    )
+    return Document("reproduce", here(), (whole, about))
 
 
 def reproduce(
