@@ -44,7 +44,10 @@ def equal_measures(fast, slow, tolerance):
         np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.skipif(numba.get_num_threads() < 2, reason="one thread only, of the machine or without the JIT")
+@pytest.mark.skipif(
+    numba.config.DISABLE_JIT or numba.get_num_threads() < 2,
+    reason="one thread only, of the machine or without the JIT",
+)
 @pytest.mark.parametrize("masks", ["none", "holes", "sinks per query"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_any_thread_count_gives_the_same_bits(dtype, masks):

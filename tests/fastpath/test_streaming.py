@@ -212,7 +212,10 @@ def test_longdouble_is_the_oracles_alone():
             fastpath.sink_share_from_query_key(**(arguments | {name: arguments[name].astype(np.longdouble)}))
 
 
-@pytest.mark.skipif(numba.get_num_threads() < 2, reason="one thread only, of the machine or without the JIT")
+@pytest.mark.skipif(
+    numba.config.DISABLE_JIT or numba.get_num_threads() < 2,
+    reason="one thread only, of the machine or without the JIT",
+)
 def test_the_number_of_threads_changes_no_bit():
     arguments = given(100, LONG)
     most = numba.get_num_threads()
