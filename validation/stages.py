@@ -109,8 +109,8 @@ def runner(model: Model, implementation: str, directory: Path | None = None) -> 
     """A function that runs a Batch and returns one dictionary of stages per text.
 
     Stages are those of `Reference.run` without the batch axis; the oracle adds transformed_norm. The torch
-    engines load `directory`, by default the one that the model came from, so that both sides read the same files; a
-    model made in memory without it raises InputError, a missing extra Unavailable.
+    engines load `directory`, by default the one that the model came from, so that both sides read the same
+    files; a model made in memory without it raises InputError, a missing extra Unavailable.
     """
     dtype = precision_of(implementation)
     if implementation.startswith("oracle"):
