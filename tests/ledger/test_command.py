@@ -83,6 +83,7 @@ def test_no_row_of_the_ledger_is_without_a_floor_or_a_word_why():
     }
     assert own == {"orthogonal-split": "T 11", "entropy-split": "T 11", "formula": "T 13", "arithmetic": ""}
     assert rows["formula"]["here"] == "drawn weights"
+    assert rows["clark-recipe"]["here"] == "minilm-l6, drawn rows"
     assert rows["depth"]["lengths"] == "T 64, 128, 256, 512 in both"
 
 
