@@ -19,9 +19,13 @@ def made_up(
     checks: Mapping[str, bool] | None = None,
     notes: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
+    under: Mapping[str, Sequence[str]] | None = None,
     **provenance: Any,
 ) -> dict[str, Any]:
-    """What a command would write with --json; columns are those of the first row of each table."""
+    """What a command would write with --json; columns are those of the first row of each table.
+
+    `under` are the notes of a table, by its key.
+    """
     parts: list[dict[str, Any]] = [
         {
             "kind": "table",
@@ -29,6 +33,7 @@ def made_up(
             "title": (titles or {}).get(key, "made up"),
             "columns": [{"key": column, "heading": column} for column in (rows[0] if rows else ())],
             "rows": list(rows),
+            "notes": list((under or {}).get(key, ())),
         }
         for key, rows in (tables or {}).items()
     ]

@@ -65,7 +65,7 @@ def test_every_pair_of_implementations_agrees(first: str, second: str, small: Mo
     assert note.text == "No stage leaves its bound."
     both_oracle = first.startswith("oracle") and second.startswith("oracle")
     stages = [row["stage"] for row in table.records()]
-    assert stages == [name for name in AXES if both_oracle or not name.endswith("_norm")]
+    assert stages == [name for name in AXES if both_oracle or name != "transformed_norm"]
     if first == second:
         assert all(row["max_absolute"] == 0 for row in table.records())
 
@@ -95,6 +95,23 @@ def test_a_spoilt_weight_is_found_at_its_stage_and_layer(small: Model) -> None:
     assert within["embeddings"]
     assert not within["values"]
     assert table.records()[3]["worst"].startswith("x")
+
+
+def test_value_norms_are_a_stage_of_both_sides_with_a_bound_relative_to_each(small: Model) -> None:
+    table, _, _ = split(diff(small, "oracle-float32", "torch-float32", TEXTS))
+    row = {row["stage"]: row for row in table.records()}["value_norm"]
+    assert (row["shape"], row["dtype"]) == ("3,3,T", "float64")
+    assert (row["bound"], row["bound_of"]) == (1e-5, "value")
+    assert [part[0] for part in row["worst"].split()] == ["x", "L", "H", "k"]
+    assert 0 < row["max_relative"] < 1e-5
+
+
+def test_norms_of_other_vectors_leave_their_bound(memory: Model) -> None:
+    right = run(memory)
+    wrong = dict(right, value_norm=right["value_norm"] * (1 + 2e-12))
+    tally = tally_of(wrong, right)
+    assert tally.leaving is not None
+    assert tally.leaving.startswith("value_norm (text 1, layer 0)")
 
 
 def test_a_spoilt_key_bias_moves_no_row_and_is_still_found(small: Model) -> None:
@@ -289,9 +306,9 @@ def fake_runs(rows: dict[str, float], watched: list[Any]) -> dict[str, Any]:
             watched.append([other for other, side in alive.items() if side() is not None])
             dtype = np.dtype(name.split("-")[1])
             stages = {
-                stage: np.full((2, *(3,) * len(axes)), 0.25, dtype)
+                stage: np.full((2, *(3,) * len(axes)), 0.25, np.float64 if stage in DERIVED else dtype)
                 for stage, axes in AXES.items()
-                if stage not in DERIVED
+                if stage != "transformed_norm"
             }
             stages["embeddings"] = stages["embeddings"][0]
             stages["hidden_states"] = np.zeros((3, 3, 3), dtype)
@@ -334,7 +351,7 @@ def test_a_stage_that_one_side_lacks_is_no_agreement(memory: Model) -> None:
         for expected, found in ((right, less), (less, right)):
             with pytest.raises(LookupError, match=f"oracle-float64 returned no {stage}"):
                 tally_of(found, expected)
-    assert set(Tally("oracle-float64", "torch-float64").stages) == set(AXES) - set(DERIVED)
+    assert set(Tally("oracle-float64", "torch-float64").stages) == set(AXES) - {"transformed_norm"}
 
 
 def test_a_padded_batch_is_bounded_and_has_all_lengths() -> None:

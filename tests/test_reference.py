@@ -122,6 +122,7 @@ def test_shapes_and_dtypes_of_every_stage(small: Path) -> None:
         "queries": (2, 3, 3, 17, 10),
         "keys": (2, 3, 3, 17, 10),
         "values": (2, 3, 3, 17, 10),
+        "value_norm": (2, 3, 3, 17),
         "scores": (2, 3, 3, 17, 17),
         "attention": (2, 3, 3, 17, 17),
         "hidden_states": (2, 4, 17, 30),
@@ -129,8 +130,20 @@ def test_shapes_and_dtypes_of_every_stage(small: Path) -> None:
     for dtype in ("float32", "float64"):
         found = Reference.load(small, dtype).run(ids)
         assert {name: array.shape for name, array in found.items()} == wanted
-        assert {str(array.dtype) for array in found.values()} == {dtype}
+        assert {str(found[name].dtype) for name in wanted if name != "value_norm"} == {dtype}
+        assert found["value_norm"].dtype == np.float64
         assert (found["embeddings"] == found["hidden_states"][:, 0]).all()
+
+
+def test_value_norms_are_those_of_the_references_own_values_and_can_be_had_alone(small: Path) -> None:
+    ids = np.arange(17).reshape(1, -1)
+    reference = Reference.load(small, "float32")
+    found = reference.run(ids)
+    wanted = np.sqrt((found["values"].astype(np.float64) ** 2).sum(axis=-1))
+    assert compare(found["value_norm"], wanted, relative=1e-14).within
+    alone = reference.run(ids, keep=("value_norm",))
+    assert list(alone) == ["value_norm"]
+    assert (alone["value_norm"] == found["value_norm"]).all()
 
 
 def test_token_types_and_padding_reach_the_reference(small: Path) -> None:

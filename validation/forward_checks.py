@@ -151,7 +151,8 @@ def validate_forward(
         "three padded on either side; the float32 bound is made for trained weights, so that here only the "
         "RMS ratio is judged in float32",
         f"torch: {LIFTED}",
-        "all stages: embeddings, queries, keys, values, scores, rows and block outputs within their bounds",
+        "all stages: embeddings, queries, keys, values and their norms, scores, rows and block "
+        "outputs within their bounds",
         *((f"skipped: {counted(skipped, 'text')} without tokens",) if skipped else ()),
     )
     return (Table("forward", "The oracle against transformers", _COLUMNS, tuple(rows), notes), *checks)

@@ -37,7 +37,7 @@ __all__ = ["LIFTED", "STAGES", "Reference", "random_bert", "random_network", "to
 
 Array = NDArray[Any]
 
-STAGES = ("embeddings", "queries", "keys", "values", "scores", "attention", "hidden_states")
+STAGES = ("embeddings", "queries", "keys", "values", "value_norm", "scores", "attention", "hidden_states")
 """What `Reference.run` returns, in the order of computation."""
 
 LIFTED = "in float64 the steps that transformers always computes in float32 are lifted to float64 as well"
@@ -103,8 +103,9 @@ class Reference:
 
         Returns the stages that `keep` names, batch first: "embeddings" (batch, token, d_model); "queries",
         "keys", "values" (batch, layer, head, token, d_head), turned where positions are rotary and repeated
-        where heads share them; "scores", "attention" (batch, layer, head, query, key); "hidden_states"
-        (batch, layer + 1, token, d_model), without a final norm. Scores are what their softmax is given, -inf
+        where heads share them; "value_norm" (batch, layer, head, token), of those values and in float64;
+        "scores", "attention" (batch, layer, head, query, key); "hidden_states" (batch, layer + 1, token,
+        d_model), without a final norm. Scores are what their softmax is given, -inf
         where they are masked; padding queries attend like others. Without `position_ids` they count from 0 at
         the first column, padding or not; RoBERTa and OPT always count for themselves, by padding id and mask.
         """
@@ -116,12 +117,15 @@ class Reference:
             stack.enter_context(self._as_asked(torch))
             if "scores" in kept:
                 stack.enter_context(captured_softmax(torch, found["scores"]))
-            if kept & {"queries", "keys", "values"}:
+            if kept & {"queries", "keys", "values", "value_norm"}:
                 stack.enter_context(captured_vectors(self._network, found))
             if kept & {"embeddings", "hidden_states"}:
                 stack.enter_context(captured_states(self._network, found["hidden_states"]))
             found["attention"] = list(self._network(**arguments, output_attentions=True).attentions)
         found["embeddings"] = found["hidden_states"][:1]
+        if "value_norm" in kept:
+            norm = torch.linalg.vector_norm
+            found["value_norm"] = [norm(each, dim=-1, dtype=torch.float64) for each in found["values"]]
         config = self._network.config
         layers = config.num_hidden_layers * getattr(config, "inner_group_num", 1)
         stages = {}
@@ -133,7 +137,7 @@ class Reference:
                     f"belong, so this release cannot be compared with. Install another transformers."
                 )
             parts = [tensor.detach().numpy() for tensor in found[name]]
-            if name in ("keys", "values"):
+            if name in ("keys", "values", "value_norm"):
                 shared = config.num_attention_heads // parts[0].shape[1]
                 parts = [np.repeat(part, shared, axis=1) for part in parts]
             stages[name] = parts[0] if name == "embeddings" else np.stack(parts, axis=1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oracle import Model, forward_batch
 from oracle._checks import reject
 from oracle.inputs import check_length, read_tokens
-from validation.reference import STAGES, Reference, torch_threads
+from validation.reference import Reference, torch_threads
 
 __all__ = [
     "AXES",
@@ -36,7 +36,7 @@ IMPLEMENTATIONS = ("oracle-float32", "oracle-float64", "oracle-longdouble", "tor
 """What `runner` knows: an engine and a precision."""
 
 DERIVED = ("value_norm", "transformed_norm")
-"""Stages that only the oracle has; they are in float64 at least, whatever the precision."""
+"""Norms: in float64 at least, whatever the precision of the vectors. transformed_norm only the oracle has."""
 
 _VECTOR, _ROW, _NORM = ("head", "token", "d_head"), ("head", "query", "key"), ("head", "key")
 
@@ -108,9 +108,9 @@ def truer(first: str, second: str) -> tuple[str, str]:
 def runner(model: Model, implementation: str, directory: Path | None = None) -> Run:
     """A function that runs a Batch and returns one dictionary of stages per text.
 
-    Stages are those of `Reference.run` without the batch axis; the oracle adds DERIVED. The torch engines
-    load `directory`, by default the one that the model came from, so that both sides read the same files; a
-    model made in memory without it raises InputError, a missing extra Unavailable.
+    Stages are those of `Reference.run` without the batch axis; the oracle adds transformed_norm. The torch
+    engines load `directory`, by default the one that the model came from, so that both sides read the same
+    files; a model made in memory without it raises InputError, a missing extra Unavailable.
     """
     dtype = precision_of(implementation)
     if implementation.startswith("oracle"):
@@ -127,7 +127,7 @@ def runner(model: Model, implementation: str, directory: Path | None = None) -> 
 
 
 def _oracle(model: Model) -> Run:
-    keep = (*STAGES[1:], *DERIVED)
+    keep = tuple(name for name in AXES if name != "embeddings")
 
     def run(batch: Batch) -> list[dict[str, Array]]:
         traces = forward_batch(

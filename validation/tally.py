@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from oracle.model import Model
 from validation.compare import Comparison, compare
+from validation.reference import STAGES
 from validation.stages import AXES, DERIVED, precision_of, truer
 
 __all__ = ["Bound", "Stage", "Tally", "bound_words", "bounds_for", "compare_stages", "row_limit"]
@@ -77,11 +78,11 @@ class Tally:
     def __init__(self, first: str, second: str, model: Model | None = None) -> None:
         """Of the two, the more precise is what is expected; `model` is who runs, for `bounds_for`."""
         self.expected, self.found = truer(first, second)
-        derived = all(name.startswith("oracle") for name in (first, second))  # nobody else has them
+        alone = all(name.startswith("oracle") for name in (first, second))  # with what only the oracle has
         self.stages = {
             name: Stage(name, bound)
             for name, bound in bounds_for(first, second, model).items()
-            if derived or name not in DERIVED
+            if alone or name in STAGES
         }
         self.texts = 0
         self.leaving: str | None = None

@@ -8,15 +8,17 @@ from wording import refused
 
 from oracle import InputError
 from validation.ledger import judging
-from validation.ledger.finding import HOLDS, NOT_TESTABLE, Finding, verdict
+from validation.ledger.finding import EXACT, HOLDS, NOT_TESTABLE, Finding, verdict
 from validation.ledger.judging import judge_claim, judge_claims
 from validation.ledger.result import Results
 
 ARITHMETIC = CLAIMS["arithmetic"]
 
 
-def always(monkeypatch, said):
-    monkeypatch.setitem(judging.JUDGES, ARITHMETIC.judge, lambda claim, results: Finding("x", said))
+def always(monkeypatch, said, lengths=None):
+    monkeypatch.setitem(
+        judging.JUDGES, ARITHMETIC.judge, lambda claim, results: Finding("x", said, EXACT, lengths)
+    )
 
 
 def test_claims_are_judged_by_their_own_runs_each_loaded_once():
@@ -71,6 +73,13 @@ def test_lengths_stand_beside_a_finding(monkeypatch):
         ((), ""),
     ):
         assert judge_claim(replace(ARITHMETIC, runs=runs), results).lengths == words
+
+
+@pytest.mark.parametrize("words", ["T 7", ""])
+def test_a_judge_that_says_t_itself_is_believed(monkeypatch, words):
+    always(monkeypatch, HOLDS, words)
+    results = Results(("validate",), lambda name: made_up(T=[11, 18]))
+    assert judge_claim(ARITHMETIC, results).lengths == words
 
 
 def test_verdicts_in_their_order():

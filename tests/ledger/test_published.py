@@ -1,5 +1,6 @@
 """Every statement and figure of the sources has a row, and no row has a figure that nobody published."""
 
+import re
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -34,6 +35,13 @@ def test_no_row_has_a_statement_or_figure_that_is_not_published(claim):
     stated = [one["figures"] for one in STATEMENTS if one["claim"] == claim.id]
     assert stated
     assert not set(map(float, numbers(claim))) - {float(number) for each in stated for number in each}
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+def test_no_rule_has_a_published_figure_typed_into_it(claim):
+    """Judges take figures by their key, and findings print them."""
+    assert not re.search(r"published \d", claim.rule)
+    assert not [one.key for one in claim.figures if f"{100 * one.value:g}%" in claim.rule.split()]
 
 
 def test_published_counts_are_shares_of_what_they_are_of():

@@ -12,7 +12,7 @@ from validation.report.document import Document
 from validation.reproduction import load_result
 
 CHOSEN = [CLAIMS["code"], CLAIMS["median"]]
-FINDINGS = {"code": Finding("‖v‖ 5%", HOLDS), "median": Finding("nothing", FAILS, "3%", "T 5")}
+FINDINGS = {"code": Finding("‖v‖ 5%", HOLDS, "1%", ""), "median": Finding("nothing", FAILS, "3%", "T 5")}
 
 
 def write(folder, findings=FINDINGS):
@@ -44,6 +44,6 @@ def test_without_a_file_there_are_no_findings(tmp_path):
 
 
 def test_another_verdict_is_refused(tmp_path):
-    write(tmp_path, {**FINDINGS, "median": Finding("nothing", "confirmed")})
+    write(tmp_path, {**FINDINGS, "median": Finding("nothing", "confirmed", "1%")})
     with refused("the ledger", "'confirmed' of claim median", "sinkscope reproduce claims --publish"):
         read_rows(tmp_path)

@@ -3,13 +3,13 @@
 import pytest
 from ledger_results import CLAIMS
 
-from validation.ledger.finding import FAILS, HOLDS, NOT_TESTABLE, Finding
+from validation.ledger.finding import FAILS, HOLDS, NOT_JUDGED, NOT_TESTABLE, Finding
 from validation.ledger.tables import agreement, commands_of, detail, ledger_table, summary, summary_tables
 
 CHOSEN = [CLAIMS["above-half"], CLAIMS["code"], CLAIMS["median"]]
 FINDINGS = {
-    "above-half": Finding("a few", HOLDS),
-    "code": Finding("nothing", NOT_TESTABLE),
+    "above-half": Finding("a few", HOLDS, "2%"),
+    "code": Finding("nothing", NOT_TESTABLE, NOT_JUDGED),
     "median": Finding("a lot", FAILS, "3%"),
 }
 COMMANDS = {"validate": "sinkscope validate"}
@@ -33,7 +33,7 @@ def test_details_hold_every_entry_and_what_it_would_take_only_where_it_would():
     }
     assert shown["published"] == "rows above 50%, attention 25 of 110; rows above 50%, value norm 12 of 110"
     assert shown["command"] == "sinkscope validate"
-    assert (shown["found"], shown["floor"], shown["verdict"]) == ("a few", "none", HOLDS)
+    assert (shown["found"], shown["floor"], shown["verdict"]) == ("a few", "2%", HOLDS)
     assert "it would take" not in shown
     shown = {row["entry"]: row["text"] for row in detail(CHOSEN[1], FINDINGS["code"], COMMANDS).records()}
     assert shown["it would take"] == CHOSEN[1].needs
@@ -47,7 +47,7 @@ def test_programs_get_everything():
     first = table.records()[0]
     assert first["figures"].startswith("rows above 50%")
     assert (first["commands"], first["here"]) == ("sinkscope validate", "minilm-l6")
-    assert (first["rule"], first["floor"]) == (CHOSEN[0].rule, "none")
+    assert (first["rule"], first["floor"]) == (CHOSEN[0].rule, "2%")
 
 
 def test_a_claim_of_two_runs_has_two_commands():

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["FAILS", "HOLDS", "IN_DIRECTION", "NOT_TESTABLE", "NO_FLOOR", "VERDICTS", "Finding", "verdict"]
+__all__ = [
+    "EXACT",
+    "FAILS",
+    "HOLDS",
+    "IN_DIRECTION",
+    "NOT_JUDGED",
+    "NOT_TESTABLE",
+    "UNSPLIT",
+    "VERDICTS",
+    "Finding",
+    "verdict",
+]
 
 HOLDS, IN_DIRECTION, FAILS = "holds", "holds in direction", "fails"
 NOT_TESTABLE = "not testable here"
 VERDICTS = (HOLDS, IN_DIRECTION, FAILS, NOT_TESTABLE)
-NO_FLOOR = "none"
+
+# What stands for a floor where the evidence has none, and why.
+EXACT = "exact"
+NOT_JUDGED = "no floor: nothing is judged"
+UNSPLIT = "no floor: the texts are not split"
 
 
 class Finding(NamedTuple):
@@ -17,8 +32,8 @@ class Finding(NamedTuple):
 
     found: str
     verdict: str
-    floor: str = NO_FLOOR
-    lengths: str = ""  # T of the runs that were judged, where they have one
+    floor: str
+    lengths: str | None = None  # T of what was judged; None: that of the runs, "": there is none
 
 
 def verdict(holds: bool, in_direction: bool = False) -> str:

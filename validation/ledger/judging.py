@@ -7,7 +7,6 @@ from typing import Any
 
 from oracle._checks import InputError, reject
 from validation.claims import Claim
-from validation.headline import length_words
 from validation.ledger.finding import NOT_TESTABLE, VERDICTS, Finding
 from validation.ledger.judges import JUDGES
 from validation.ledger.result import Results
@@ -37,7 +36,7 @@ def judge_claims(claims: Sequence[Claim], load: Callable[[str], Mapping[str, Any
 
 
 def judge_claim(claim: Claim, results: Results) -> Finding:
-    """The finding of one claim, with T of its runs.
+    """The finding of one claim, with T of its runs where its judge does not say T itself.
 
     InputError, with its id, for a result that lacks what the rule reads, and where a claim that is not
     testable does not say what it would take.
@@ -50,16 +49,12 @@ def judge_claim(claim: Claim, results: Results) -> Finding:
         _refuse(claim, f"a verdict from {', '.join(VERDICTS)}", repr(found.verdict))
     if found.verdict == NOT_TESTABLE and not claim.needs:
         _refuse(claim, "what it would take (`needs`), as it is not testable here", "none")
-    return found._replace(lengths=_lengths(claim, results))
+    return found if found.lengths is not None else found._replace(lengths=_lengths(claim, results))
 
 
 def _lengths(claim: Claim, results: Results) -> str:
     """T of each run in words; shares depend on it, so that it stands beside every finding."""
-    words = {
-        name: length_words(sorted(set(results[name].provenance["T"])))
-        for name in claim.runs
-        if results[name].provenance.get("T")
-    }
+    words = {name: results[name].lengths for name in claim.runs if results[name].lengths}
     each = dict.fromkeys(words.values())
     return ", ".join(each) if len(each) < 2 else ", ".join(f"{name} {T}" for name, T in words.items())
 

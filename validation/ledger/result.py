@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from oracle._checks import reject
+from validation.headline import length_words
 
 __all__ = ["Result", "Results"]
 
@@ -20,6 +21,12 @@ class Result:
         self.name = name
         self.provenance: Mapping[str, Any] = data["provenance"]
         self._parts = data["parts"]
+
+    @property
+    def lengths(self) -> str:
+        """T of its texts in words; empty where it has none."""
+        found = self.provenance.get("T")
+        return length_words(sorted(set(found))) if found else ""
 
     def rows(self, table: str, **cells: Any) -> list[Row]:
         """The rows of the table of that key in which every one of `cells` stands."""
@@ -59,6 +66,16 @@ class Result:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self.refuse(f"a number under {column!r}", repr(value))
         return float(value)
+
+    def notes(self, table: str) -> list[str]:
+        """What stands under the one table of that key."""
+        self.rows(table)
+        return [
+            note
+            for part in self._parts
+            if (part["kind"], part["key"]) == ("table", table)
+            for note in part["notes"]
+        ]
 
     def text(self, note: str) -> str:
         """The sentence of the note of that key."""

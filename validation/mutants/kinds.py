@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from oracle import Unavailable
 from validation.mutants.subjects import Subjects
+from validation.mutants.watched import Watched
 from validation.properties import Finding, Implementation
 
 __all__ = ["Mutant", "Outcome", "Trial", "Verdict", "instead", "patched", "put_to"]
@@ -53,6 +54,7 @@ class Outcome:
     true: Finding | None = None
     found: Finding | None = None
     why: str = ""
+    lengths: tuple[int, ...] = ()  # T of the rows that the trial was run on, where it was on rows
 
 
 def put_to(trial: Trial, mutant: Mutant, subjects: Subjects) -> Outcome:
@@ -62,13 +64,14 @@ def put_to(trial: Trial, mutant: Mutant, subjects: Subjects) -> Outcome:
     does not pass the true one, so that it proves nothing. "not run": what it needs is not here. A mutant
     that raises is a defect of the mutant, never a kill, and its exception is let through.
     """
+    watched = Watched(subjects)
     try:
-        true = trial.run(Implementation(), subjects)
+        true = trial.run(Implementation(), cast(Subjects, watched))
         found = trial.run(mutant.apply(Implementation()), subjects)
     except Unavailable as error:
         return Outcome(mutant, Verdict.NOT_RUN, why=str(error))
     verdict = Verdict.BLIND if not true.ok else Verdict.SURVIVED if found.ok else Verdict.KILLED
-    return Outcome(mutant, verdict, true, found)
+    return Outcome(mutant, verdict, true, found, lengths=watched.lengths)
 
 
 def instead(name: str, wrong: Callable[..., Any]) -> Callable[[Implementation], Implementation]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oracle import Model, Unavailable
+from validation.headline import length_words
 from validation.mutants.controls import positive_controls
 from validation.mutants.kinds import Mutant, Outcome, Verdict, put_to
 from validation.mutants.of_causal import CAUSAL_MUTANTS
@@ -42,14 +43,18 @@ _COLUMNS = (
     Column("mutant_error", "wrong", ".0e"),
     Column("verdict", "verdict"),
 )
+_T = Column("T", "T")  # of the forward pass the trials bring models and texts of their own
+_T_NOTE = "T: visible keys of the rows that the check is run on; empty where it is run on none."
 _FAMILIES = {"measure": "the measure", "distance": "distances and verdicts", "forward": "the forward pass"}
 _NOTES = {
     "measure": (
         "Errors of the true code and of the wrong one by that one check; inf: NaN where a number belongs, or "
         "the other way round.",
+        _T_NOTE,
     ),
     "distance": (
         "Laws of compositions, of distances under both conventions, and of verdicts; each also in loops.",
+        _T_NOTE,
     ),
     "forward": (
         "A dropped key bias takes one constant from all scores of a row: scores show it, rows cannot.",
@@ -86,8 +91,12 @@ def report_outcomes(outcomes: Sequence[Outcome]) -> tuple[Part, ...]:
     for family, words in _FAMILIES.items():
         own = [outcome for outcome in outcomes if outcome.mutant.family == family]
         if own:
-            title = f"Mutants of {words}"
-            parts.append(Table(f"mutants_{family}", title, _COLUMNS, tuple(map(_cells, own)), _NOTES[family]))
+            title, rows = f"Mutants of {words}", tuple(map(_cells, own))
+            columns: tuple[Column, ...] = _COLUMNS
+            if family != "forward":
+                columns = (*_COLUMNS, _T)
+                rows = tuple((*row, _words(one)) for row, one in zip(rows, own, strict=True))
+            parts.append(Table(f"mutants_{family}", title, columns, rows, _NOTES[family]))
             parts += _verdict(family, words, own)
     return tuple(parts)
 
@@ -117,3 +126,7 @@ def _cells(outcome: Outcome) -> tuple[Any, ...]:
     bound = outcome.true.bound if outcome.true else None
     errors = [finding.error if finding else None for finding in (outcome.true, outcome.found)]
     return (outcome.mutant.name, outcome.mutant.trial, bound, *errors, outcome.verdict.value)
+
+
+def _words(outcome: Outcome) -> str:
+    return length_words(outcome.lengths).removeprefix("T ") if outcome.lengths else ""

@@ -57,7 +57,7 @@ def maps(clark, jsd=(0.9, 0.1), entropy=0.3, family="bert", other=(0.9, 0.1)):
 def safety(*layers, whole="depends"):
     rows = [{"metric": "jsd", "scope": "all", "verdict": whole}]
     rows += [{"metric": "jsd", "scope": f"layer {n}", "verdict": said} for n, said in enumerate(layers)]
-    return made_up({"safety": rows}, model="one")
+    return audit() | {"parts": [*audit()["parts"], *made_up({"safety": rows})["parts"]]}
 
 
 def safe(first, second):
@@ -120,6 +120,9 @@ def test_floors_stand_beside_what_was_found():
     found = judged("flips", both())
     assert "one: cosine 20.0%, JSD 30.0%, entropy 40.0%" in found.found
     assert found.floor.count("cosine 5.0%, JSD 5.0%, entropy 5.0%") == 2
+    assert judged("breadth", both()).floor == found.floor
+    one = safety("safe")
+    assert judged("safe-map", safe(one, one)).floor.count("cosine 5.0%, JSD 5.0%, entropy 5.0%") == 2
     assert "halves of the texts 10.0% to 20.0%" in judged("artefact", maps((0.8, 0.1))).floor
 
 

@@ -10,20 +10,37 @@ from validation.ledger.judges import models
 SIZES = {"layers": 6, "heads": 12, "d_model": 384}
 
 
-def kept(shallow, deep, layers=(6, 30), taken="all", texts="same"):
-    """What the value norm leaves of the median of two models."""
+def kept(
+    shallow,
+    deep,
+    layers=(6, 30),
+    taken="all",
+    texts="same",
+    queries="content",
+    T=(64, 128),
+    other=(64, 128, 256),
+):
+    """What the value norm leaves of the median of two models at some T; a number stands for all T."""
 
-    def run(name, count, part, texts="same"):
+    def run(name, count, parts, lengths, texts="same", queries="content"):
+        parts = parts if isinstance(parts, dict) else dict.fromkeys(lengths, parts)
         rows = [
-            {"weighting": weighting, "median": median}
-            for weighting, median in (("attention", 0.5), ("value norm", 0.5 * part))
+            {"T": length, "median_attention": 0.5, "median_value_norm": 0.5 * parts[length]}
+            for length in lengths
         ]
-        about = {"layers": taken, "texts_sha256": texts, "convention": "keep"}
-        return made_up({"headline": rows}, model=name, model_sizes={"layers": count}, **about)
+        about = {
+            "layers": taken,
+            "texts_sha256": texts,
+            "convention": "keep",
+            "queries": queries,
+            "sink": f"of {name}",
+        }
+        about |= {"model_sizes": {"layers": count}, "T": [1, 2]}
+        return made_up({"lengths": rows}, model=name, **about)
 
     return {
-        "validate": run("minilm-l6", layers[0], shallow),
-        "measure-smollm2": run("smollm2-135m", layers[1], deep, texts),
+        "lengths-minilm": run("minilm-l6", layers[0], shallow, T),
+        "lengths-smollm2": run("smollm2-135m", layers[1], deep, other, texts, queries),
     }
 
 
@@ -36,7 +53,7 @@ def rolled(least, median, most):
 
 
 def links(word, shown):
-    row = {"word": word, "link": "other", "shown": shown, "sink_share": 0.9}
+    row = {"word": word, "link": "other", "layer": 4, "shown": shown, "sink_share": 0.9}
     return {"validate": made_up({"links_named": [row]})}
 
 
@@ -49,6 +66,8 @@ CASES = [
     ("depth", FAILS, kept(0.2, 0.3)),
     ("depth", NOT_TESTABLE, kept(0.2, 0.2)),
     ("depth", NOT_TESTABLE, kept(0.3, 0.2)),
+    ("depth", NOT_TESTABLE, kept(0.2, {64: 0.3, 128: 0.1}, other=(64, 128))),
+    ("depth", FAILS, kept(0.2, {64: 0.3, 256: 0.1}, other=(64, 256))),
     ("rollout", HOLDS, rolled(0.92, 0.95, 0.98)),
     ("rollout", IN_DIRECTION, rolled(0.85, 0.9, 0.95)),
     ("rollout", FAILS, rolled(0.4, 0.5, 0.6)),
@@ -75,8 +94,13 @@ def test_every_rule_can_go_either_way():
 
 
 def test_depth_is_judged_by_two_models_and_the_published_one_stands_beside():
-    found = judged("depth", kept(0.2, 0.3)).found
-    assert "leaves 0.20 in minilm-l6 (all 6 layers), 0.30 in smollm2-135m (all 30 layers)" in found
+    judgement = judged("depth", kept(0.2, {64: 0.3, 128: 0.4}, other=(64, 128)))
+    found = judgement.found
+    assert (
+        "at T 64, 128: 0.20, 0.20 in minilm-l6 (all 6 layers), sink set of minilm-l6; 0.30, 0.40 in" in found
+    )
+    assert "the two differ in more than depth" in found
+    assert judgement.lengths == "T 64, 128 in both"
     assert (
         "published 0.50 in 4 layers, of displayed rows, which are of another kind and decide nothing" in found
     )
@@ -86,9 +110,14 @@ def test_depth_is_judged_by_two_models_and_the_published_one_stands_beside():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"layers": (6, 6)}, ("measure-smollm2", "all 30 layers of a model of 30", "all 6 layers")),
-        ({"taken": "0-3"}, ("validate", "all 6 layers of a model of 6", "0-3 6 layers")),
-        ({"texts": "other"}, ("measure-smollm2", "the texts and the convention of the other model")),
+        ({"layers": (6, 6)}, ("lengths-smollm2", "all 30 layers of a model of 30", "all 6 layers")),
+        ({"taken": "0-3"}, ("lengths-minilm", "all 6 layers of a model of 6", "0-3 6 layers")),
+        ({"other": (256, 512)}, ("lengths-smollm2", "a T of the other model", "256, 512")),
+        ({"queries": "all"}, ("lengths-smollm2", "and the queries of the other model")),
+        (
+            {"texts": "other"},
+            ("lengths-smollm2", "the texts, the convention and the queries of the other model"),
+        ),
     ],
 )
 def test_depth_is_not_judged_by_layers_of_one_model_or_on_other_texts(wrong, said):
@@ -101,7 +130,7 @@ def test_what_stands_beside_an_untestable_claim_has_its_numbers():
     assert judged("setup", SETUP).found == (
         "here 6 layers, 384 wide, 72 heads, 2 sentences of our own, 136 words with a row"
     )
-    assert "the -> other 0.500 (90.0% sink)" in judged("link-the-scissors", links("the", 0.5)).found
+    assert "the -> other 0.500 (layer 4, 90.0% sink)" in judged("link-the-scissors", links("the", 0.5)).found
 
 
 def test_rows_that_read_results_are_counted():

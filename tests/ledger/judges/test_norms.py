@@ -48,6 +48,12 @@ def test_every_rule_can_go_either_way():
     assert both_ways(CASES, norms.__all__)
 
 
+def test_equal_weights_are_the_floor_of_large_ones():
+    found = judged("special-tokens", special(0.3, 0.05, 0.7))
+    assert found.floor == "equal weights 20.0%, norm ratio 1"
+    assert judged("cls-norm", ratios("[CLS]", 0.7)).floor == "no floor: the texts are not split"
+
+
 def test_the_row_of_all_layers_is_read_wherever_it_stands():
     results = ratios("[CLS]", 0.7)
     rows = results["validate"]["parts"][0]["rows"]

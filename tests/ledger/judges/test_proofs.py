@@ -6,7 +6,7 @@ import pytest
 from ledger_results import CLAIMS, both_ways, judged, made_up
 from wording import refused
 
-from validation.ledger.finding import FAILS, HOLDS, IN_DIRECTION, NOT_TESTABLE
+from validation.ledger.finding import FAILS, HOLDS, IN_DIRECTION
 from validation.ledger.judges import proofs
 
 SIZES = {"layers": 6, "heads": 12, "d_model": 384}
@@ -17,10 +17,10 @@ def links(of_row):
     return {"validate": made_up({"links_named": [row], "links_most_sink": [row]})}
 
 
-def diff(attention=1e-6):
+def diff(attention=1e-6, norms=1e-6):
     rows = [
-        {"stage": "attention", "max_absolute": attention, "within": True, "bound": 1e-5, "bound_of": "1"},
-        {"stage": "values", "max_absolute": 4e-6, "within": True, "bound": 1e-5, "bound_of": "row norm"},
+        {"stage": "attention", "max_absolute": attention, "max_relative": 9.0, "within": True},
+        {"stage": "value_norm", "max_absolute": 9.0, "max_relative": norms, "within": True},
     ]
     return {"diff-float32": made_up({"diff": rows})}
 
@@ -46,14 +46,15 @@ def sum_again(result):
     return {"validate": made_up({"arithmetic": rows})}
 
 
-def mutants(claim, survivor=None, without=None):
+def mutants(claim, survivor=None, without=None, T="11"):
     """The mutants of a claim's checks, one each; `survivor` survives, `without` has none."""
     checks = [name for name in CLAIMS[claim].number("checks") if name != without]
     rows = [
-        {"check": name, "true_error": 1e-16, "verdict": "SURVIVED" if name == survivor else "killed"}
+        {"check": name, "true_error": 1e-16, "bound": 1e-12, "T": "11" if name == checks[0] else T}
+        | {"verdict": "SURVIVED" if name == survivor else "killed"}
         for name in checks
     ]
-    other = {"check": "another", "true_error": 1.0, "verdict": "SURVIVED"}
+    other = {"check": "another", "true_error": 1.0, "bound": 1.0, "T": "99", "verdict": "SURVIVED"}
     return {"validate": made_up({"mutants_measure": [*rows, other], "mutants_distance": [other]})}
 
 
@@ -65,7 +66,7 @@ def preset(points, survivor=None, axes=2):
     tables = {"points_clark2019": rows}
     return {
         **mutants("clark-recipe", survivor),
-        "audit-minilm-clusters": made_up(tables, model_sizes=SIZES),
+        "audit-minilm-clusters": made_up(tables, model_sizes=SIZES, T=[114, 130]),
     }
 
 
@@ -81,7 +82,7 @@ def cells(content="holds", other="fails", names=NAMES, sinks=("one", "several"),
     """Every cell of these distances; the content distance under an offset, the others under a sink score."""
     rows = [
         {"change": change, "metric": metric, "convention": convention, "sinks": sink}
-        | {"found": {"sink score": other, "offset": content}.get(change, "holds")}
+        | {"found": {"sink score": other, "offset": content}.get(change, "holds"), "bound": 5e-12}
         for metric, convention in names
         for change in ("constant", "sink score", "offset", "permutation")
         for sink in sinks
@@ -89,9 +90,12 @@ def cells(content="holds", other="fails", names=NAMES, sinks=("one", "several"),
     for row in rows:
         own = (row["metric"], row["convention"]) == ("Aitchison", "drop")
         row["found"] = "holds" if own != (row["change"] == "offset") else row["found"]
-    rows.append(rows[0] | {"change": "temperature", "found": "fails"})  # another law, not of this claim
+    rows.append(
+        rows[0] | {"change": "temperature", "found": "fails", "bound": 1.0}
+    )  # another law, not of this claim
     rows += [rows[0] | row for row in more]
-    return {"invariances": made_up({"invariance_cells": rows}, model="one")}
+    under = {"invariance_cells": [f"{sink}: 3 texts, T 11-18, rows" for sink in sinks]}
+    return {"invariances": made_up({"invariance_cells": rows}, model="one", T=[9, 99], under=under)}
 
 
 CASES = [
@@ -103,7 +107,8 @@ CASES = [
     ("port", FAILS, diff(1.33e-5)),
     ("two-attention", HOLDS, diff(1.204e-4)),
     ("two-attention", FAILS, diff(1.21e-4)),
-    ("two-norms", NOT_TESTABLE, diff()),
+    ("two-norms", HOLDS, diff(norms=7.272e-5)),
+    ("two-norms", FAILS, diff(norms=7.28e-5)),
     ("unit-norms", HOLDS, controls()),
     ("unit-norms", FAILS, controls(unit=1)),
     ("unit-norms", FAILS, controls(true=0)),
@@ -133,13 +138,32 @@ def test_the_rule_decides(claim, verdict, results):
 
 
 def test_every_rule_can_go_either_way():
-    assert both_ways(CASES, proofs.__all__, ("value_norms_agree",))
+    assert both_ways(CASES, proofs.__all__)
 
 
 def test_the_wrong_sum_is_shown_with_its_evidence():
     assert judged("arithmetic", sum_again(0.919)).found == (
         "95% at 0.6 becomes 91.9%; 73% would take a factor of 0.142"
     )
+
+
+def test_t_of_checks_is_that_of_their_rows_and_not_of_the_texts_of_the_run():
+    results = mutants("orthogonal-split", T="7-13")
+    results["validate"]["provenance"]["T"] = [17, 18]
+    found = judged("orthogonal-split", results)
+    assert (found.lengths, found.floor) == ("T 11, 7-13", "exact, to rounding of 1e-12 at most")
+    assert judged("clark-recipe", preset(72)).lengths == "rows given T 3, loops T 11, map T 114-130"
+    assert judged("invariances", cells()).lengths == "T 11-18"
+    assert judged("invariances", cells()).floor == "exact, to rounding of 5e-12 at most"
+    assert judged("arithmetic", sum_again(0.919)).lengths == ""
+    del results["validate"]["parts"][0]["rows"][0]["T"]
+    with refused("claim orthogonal-split: result of validate", "T of the check"):
+        judged("orthogonal-split", results)
+
+
+def test_a_control_that_did_not_hold_is_not_said_to():
+    assert "the shares are to rounding those" in judged("zero-norm", controls()).found
+    assert "the shares are not to rounding those" in judged("zero-norm", controls(held=False)).found
 
 
 def test_another_port_is_called_one():

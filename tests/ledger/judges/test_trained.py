@@ -34,17 +34,21 @@ def toys(same_as=None):
     row = {"kind": "backcopy", "width": 16, "sink_part_min": 0.7, "sink_part_max": 0.73, "share_mean": 0.79}
     tables = {
         "over_seeds": [row],
+        "series": [{"own": 0.05, "previous": 0.15}, {"own": 0.04, "previous": 0.16}],
         "checkpoints": [{"step": 0, "same_as": None}, {"step": 1, "same_as": same_as}],
         "backcopy-16-1: checkpoints": [{"step": 0, "same_as": None}],
         "backcopy-16-1: checkpoint_files": [{"step": 0}],
     }
-    return {"collapse-demo": made_up(tables)}
+    return {"collapse-demo": made_up(tables, T=[128, 32])}
 
 
 def predicted(sha256=FROZEN_SHA256):
     words = ["confirmed"] * 6 + ["abstained"]
     notes = {"predictor": f"Predictor: frozen, SHA-256 {sha256[:16]}."}
-    rows = [{"metric": str(number), "verdict": word} for number, word in enumerate(words)]
+    rows = [
+        {"metric": str(number), "verdict": word, "floor_keep_high": 0.01 * number}
+        for number, word in enumerate(words)
+    ]
     return {"predict-smollm2": made_up({"predictions": rows}, notes=notes, model="two")}
 
 
@@ -78,6 +82,21 @@ def test_random_heads_stand_beside_the_choices():
     assert judged("pruning", pruned((501, 502, 5, 120))).floor == "median of uniform draws at most 1.50 times"
     floor = judged("pruning-channel", pruned((501, 502, 5, 120))).floor
     assert floor.endswith("highest sink share at 10% 5 (most 120)")
+
+
+def test_floors_of_what_stands_beside_are_those_of_its_result():
+    assert judged("predictor", predicted()).floor.startswith("worst split half, sink kept: 0 0.0%, 1 1.0%, ")
+    said = "another key taken as the sink: the row's own at most 5.0%, the one before at most 16.0%"
+    assert judged("collapse-1b", toys()).floor == said
+    assert judged("collapse-1b", toys()).lengths == "T 32 or 128"
+    assert judged("duplicates", toys()).lengths == ""
+
+
+def test_no_more_is_said_of_the_frozen_predictor_than_the_order_of_commits_shows():
+    rule = CLAIMS["predictor"].rule
+    assert "looked at" not in rule
+    assert rule.index("88b5579") < rule.index("after one in which attention rows") < rule.index("a6106ca")
+    assert "into this file the hash came later (3772d2c)" in rule
 
 
 def test_choices_are_those_of_the_study_without_the_contribution():

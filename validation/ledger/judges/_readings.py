@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from validation.claims import Claim
-from validation.ledger.finding import NOT_TESTABLE, Finding, verdict
+from validation.ledger.finding import NOT_TESTABLE, UNSPLIT, Finding, verdict
 from validation.ledger.result import Result
 from validation.wording import percent
 
@@ -30,9 +30,10 @@ def by_both(said: str, each: Mapping[str, Reading]) -> Finding:
     vacuous = [READINGS[key] for key, one in each.items() if one.vacuous]
     words = f"{said}; decides nothing, being vacuous: {', '.join(vacuous)}" if vacuous else said
     if not telling:
-        return Finding(words, NOT_TESTABLE)
+        return Finding(words, NOT_TESTABLE, UNSPLIT)
     holds = not vacuous and all(one.holds for one in telling)
-    return Finding(words, verdict(holds, all(one.holds or one.in_direction for one in telling)))
+    some = all(one.holds or one.in_direction for one in telling)
+    return Finding(words, verdict(holds, some), UNSPLIT)
 
 
 def is_vacuous(claim: Claim, before: float) -> bool:

@@ -52,11 +52,12 @@ def breadth(claim: Claim, results: Results) -> Finding:
     models = {run.provenance["model_sha256"] for run in runs}
     families = {run.provenance["model_sizes"]["family"] for run in runs}
     said = f"{len(models)} models of {len(families)} families: {', '.join(map(_model, runs))}"
+    floors = "; ".join(map(_floors, runs))
     wanted = (claim.figure("breadth_models").value, claim.figure("breadth_families").value)
     if len(models) < wanted[0] or len(families) < wanted[1]:
-        return Finding(said, NOT_TESTABLE)
+        return Finding(said, NOT_TESTABLE, floors)
     every = all(run.row("verdicts", metric=name)["verdict"] == "depends" for run in runs for name in _METRICS)
-    return Finding(said, verdict(every))
+    return Finding(said, verdict(every), floors)
 
 
 def artefact(claim: Claim, results: Results) -> Finding:
@@ -84,15 +85,17 @@ def artefact(claim: Claim, results: Results) -> Finding:
 
 def safe_map(claim: Claim, results: Results) -> Finding:
     """Our map, beside theirs that nobody here has seen."""
-    said = []
+    said, floors = [], []
     for name in claim.runs:
         run = results[name]
+        floors.append(_floors(run))
         rows = run.rows("safety")
         layers = [row["verdict"] for row in rows if row["scope"].startswith("layer ")]
         counts = ", ".join(f"{layers.count(word)} {word}" for word in dict.fromkeys(sorted(layers)))
         safe = [row["metric"] for row in rows if row["scope"] == "all" and row["verdict"] == "safe"]
         said.append(f"{_model(run)}: of {len(layers)} cells {counts}; safe over all: {_list(safe)}")
-    return Finding(f"their map is not at hand; ours: {'; '.join(said)}", NOT_TESTABLE)
+    floor = "; ".join(floors)
+    return Finding(f"their map is not at hand; ours: {'; '.join(said)}", NOT_TESTABLE, floor)
 
 
 def _fits(run: Result, name: str, side: str, column: str = "r_squared") -> Mapping[str, float]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from validation.claims import Claim, figure
-from validation.ledger.finding import NOT_TESTABLE, Finding, verdict
+from validation.ledger.finding import EXACT, NOT_JUDGED, NOT_TESTABLE, Finding, verdict
 from validation.ledger.result import Result, Results
 from validation.prediction.frozen import load_predictor
 from validation.wording import counted, percent
@@ -37,7 +37,14 @@ def toy_collapse(claim: Claim, results: Results) -> Finding:
         share = percent(run.number(row, "share_mean"))
         parts = low if low == high else f"{low} to {high}"
         spans.append(f"{row['kind']} {row['width']} wide {parts} (sink share at the end {share})")
-    return Finding(f"toys, the sink's part of the drop: {'; '.join(spans)}", NOT_TESTABLE)
+    series = run.rows("series")
+    most = {key: percent(max(run.number(row, key) for row in series)) for key in ("own", "previous")}
+    floor = (
+        f"another key taken as the sink: the row's own at most {most['own']}, the one before at most "
+        f"{most['previous']}"
+    )
+    lengths = f"T {' or '.join(map(str, sorted(set(run.provenance['T']))))}"  # each series at one of them
+    return Finding(f"toys, the sink's part of the drop: {'; '.join(spans)}", NOT_TESTABLE, floor, lengths)
 
 
 def duplicates(claim: Claim, results: Results) -> Finding:
@@ -45,7 +52,7 @@ def duplicates(claim: Claim, results: Results) -> Finding:
     rows = results["collapse-demo"].all_rows("checkpoints")
     same = sum(row["same_as"] is not None for row in rows)
     said = f"of {counted(len(rows), 'checkpoint')} of the embedded series {same} equal an earlier one"
-    return Finding(said, NOT_TESTABLE)
+    return Finding(said, NOT_TESTABLE, EXACT, "")
 
 
 def hundredfold(claim: Claim, results: Results) -> Finding:
@@ -69,7 +76,7 @@ def channel_beyond_layers(claim: Claim, results: Results) -> Finding:
     run, wanted = results["prune-smollm2"], figure("hundredfold").value
     above = [cut for cut in _cuts(claim, run) if cut.both > wanted]
     if not above:
-        return Finding("no choice reaches the factor", NOT_TESTABLE)
+        return Finding("no choice reaches the factor", NOT_TESTABLE, NOT_JUDGED)
     outside = [cut for cut in above if cut.first > cut.most]
     said = "; ".join(
         f"{cut.name} {cut.first:.0f}, {cut.first / cut.matched:.2f} times its layers' median" for cut in above
@@ -92,10 +99,12 @@ def predictor(claim: Claim, results: Results) -> Finding:
     run = results["predict-smollm2"]
     if sha256[:16] not in run.text("predictor"):
         run.refuse(f"a result of the predictor {sha256[:16]}", repr(run.text("predictor")))
-    words = [row["verdict"] for row in run.rows("predictions")]
+    rows = run.rows("predictions")
+    words = [row["verdict"] for row in rows]
     counts = ", ".join(f"{words.count(word)} {word}" for word in ("confirmed", "abstained", "failed"))
     said = f"ours on {run.provenance['model']}, over {len(words)} metrics: {counts} (SHA-256 {sha256[:16]})"
-    return Finding(said, NOT_TESTABLE)
+    floors = ", ".join(f"{row['metric']} {percent(run.number(row, 'floor_keep_high'))}" for row in rows)
+    return Finding(said, NOT_TESTABLE, f"worst split half, sink kept: {floors}")
 
 
 def _tables(run: Result) -> Mapping[str, str]:
