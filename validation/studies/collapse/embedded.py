@@ -15,12 +15,14 @@ from validation.provenance import describe_texts, file_sha256, versions
 from validation.studies.collapse.demo_texts import Backcopy, Source, read_source, tokenizer_files
 from validation.training import Recipe, doubling_steps, train
 
-__all__ = ["SEEDS", "WIDTHS", "Embedded", "default_folder", "make", "plan"]
+__all__ = ["SEEDS", "STEPS", "WIDTHS", "Embedded", "default_folder", "make", "plan"]
 
 WIDTHS = (16, 64, 128)
 SEEDS = (0, 1, 2)
 
-_STEPS, _CONTEXT, _TEXTS = 2048, 32, 64
+STEPS = 2048  # of a bigram series
+
+_CONTEXT, _TEXTS = 32, 64
 _SOURCE: dict[str, Any] = {"width": 64, "layers": 2, "heads": 2, "context": 128, "batch": 16}
 _SOURCE_STEPS, _SOURCE_TEXTS = 1024, 24
 _MANIFEST, _TEXT_FILE = "series.json", "texts.txt"
@@ -40,7 +42,7 @@ class Embedded(NamedTuple):
 
 
 def plan(
-    widths: Sequence[int] = WIDTHS, seeds: Sequence[int] = SEEDS, steps: int = _STEPS, contrast: bool = True
+    widths: Sequence[int] = WIDTHS, seeds: Sequence[int] = SEEDS, steps: int = STEPS, contrast: bool = True
 ) -> tuple[Embedded, ...]:
     """The series in the order in which they are trained; the contrast, where it is wanted, comes last."""
     backcopy = Backcopy.make()
