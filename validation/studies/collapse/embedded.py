@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from oracle._checks import reject
+from validation.cache import results_folder
 from validation.progress import Progress, silent
 from validation.provenance import describe_texts, file_sha256, versions
 from validation.studies.collapse.demo_texts import Backcopy, Source, read_source, tokenizer_files
@@ -65,9 +66,7 @@ def plan(
 
 def default_folder() -> Path:
     """The place of the series in the user's cache; raises Unavailable where there is no cache."""
-    from oracle.loading._cache import models_folder
-
-    return models_folder().parent / "series"
+    return results_folder("series")
 
 
 def _texts_of(series: Embedded, data: Backcopy | Source) -> tuple[str, ...]:

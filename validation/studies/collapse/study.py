@@ -28,10 +28,10 @@ from validation.studies.collapse.series import (
     check_same_kind,
     is_missing,
     order,
-    weights_hash,
 )
 from validation.studies.collapse.store import Store, default_place
 from validation.table import MIN_CONTENT_KEYS
+from validation.weights import weights_hash
 
 __all__ = ["Series", "Visit", "collapse"]
 
