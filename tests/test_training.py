@@ -7,6 +7,7 @@ from oracle import Unavailable, forward, load_model, perplexity
 from validation import reference
 from validation.provenance import file_sha256
 from validation.studies.collapse.demo_texts import Backcopy, tokenizer_files
+from validation.studies.collapse.embedded import plan
 from validation.training import Recipe, doubling_steps, train
 
 BACKCOPY = Backcopy.make()
@@ -64,6 +65,34 @@ def test_another_seed_and_another_rate_give_other_weights(checkpoints, tmp_path)
     slower = trained(tmp_path / "rate", RECIPE._replace(learning_rate=0.01, steps=1), at=(0, 1))
     assert hashes(slower)[0] == hashes(checkpoints)[0]
     assert hashes(slower)[1] != hashes(checkpoints)[1]
+
+
+def rates_of(torch, recipe, folder):
+    """The learning rate of every parameter at every step of the optimiser, as torch tells it."""
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+    found = []
+    handle = register_optimizer_step_pre_hook(
+        lambda optimiser, *_: found.append({group["lr"] for group in optimiser.param_groups})
+    )
+    try:
+        trained(folder, recipe, at=(0,))
+    finally:
+        handle.remove()
+    assert {len(rates) for rates in found} == {1}
+    return [rate for rates in found for rate in rates]
+
+
+def test_the_rate_rises_in_equal_steps_and_then_stays(torch, tmp_path):
+    rates = rates_of(torch, RECIPE._replace(steps=7), tmp_path)
+    assert rates == pytest.approx([0.005, 0.01, 0.015, 0.02, 0.02, 0.02, 0.02], rel=1e-12)
+
+
+def test_the_embedded_series_warm_up_over_a_hundred_steps(torch, tmp_path):
+    recipes = {series.recipe._replace(steps=103, batch=1) for series in plan() if series.kind == "backcopy"}
+    rates = rates_of(torch, min(recipes), tmp_path)
+    assert rates == pytest.approx([3e-5 * step for step in range(1, 101)] + [3e-3] * 3, rel=1e-12)
+    assert {(series.recipe.learning_rate, series.recipe.warm_up) for series in plan()} == {(3e-3, 100)}
 
 
 def test_the_oracle_reads_the_checkpoints_and_they_have_learned(checkpoints):

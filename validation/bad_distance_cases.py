@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oracle import KeyRange
 from validation.cases import DTYPES, Case, positions
-from validation.distance_cases import closed_rows
+from validation.random_rows import closed_rows
 
 __all__ = ["bad_clark_cases", "bad_distance_cases", "bad_head_cases"]
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle import KeyRange
+from validation.random_rows import closed_rows
 
 __all__ = [
     "DTYPES",
@@ -77,11 +78,11 @@ def weight_cases() -> Iterator[Case]:
         given.pop("norm", None)
         yield Case(case.name, {"weights": rows * rows.dtype.type((0.125, 3, 40)[number % 3]), **given})
     for dtype in DTYPES:
-        rows = _rows(np.random.default_rng(7), (3, 5, 7)).astype(dtype)
+        rows = closed_rows(np.random.default_rng(7), (3, 5, 7)).astype(dtype)
         rows[1, 2:4] = np.nan
         yield Case(f"rows of NaN, {dtype}", {"weights": rows, "sink_mask": positions(7, 0)})
     for size in (1e-30, 1e30):
-        rows = (_rows(np.random.default_rng(8), (3, 5, 7)) * size).astype(np.float32)
+        rows = (closed_rows(np.random.default_rng(8), (3, 5, 7)) * size).astype(np.float32)
         yield Case(f"weights of {size:g}, float32", {"weights": rows, "sink_mask": positions(7, 0, 6)})
     for dtype in DTYPES:  # alone they are numbers of that dtype, their sum is none
         rows = np.full((2, 5, 9), np.finfo(dtype).max, dtype)
@@ -94,7 +95,7 @@ def weight_cases() -> Iterator[Case]:
 
 def bad_row_cases(argument: str = "attention") -> Iterator[Case]:
     """Calls that must be refused; `argument` names the rows, "attention" or "weights"."""
-    good = _rows(np.random.default_rng(5), (2, 3, 5, 7))
+    good = closed_rows(np.random.default_rng(5), (2, 3, 5, 7))
     sinks = positions(7, 0)
     for dtype in DTYPES:
         for value in (-0.25, np.nan, np.inf, -np.inf):
@@ -164,11 +165,11 @@ def _plain_rows() -> Iterator[Case]:
     rng = np.random.default_rng(1)
     for dtype in DTYPES:
         for name, sinks in {**SINKS, "every key": tuple(range(7))}.items():
-            yield _row_case(f"{name}, {dtype}", _rows(rng, (2, 3, 5, 7)), dtype, sinks)
-        yield _row_case(f"one key, {dtype}", _rows(rng, (2, 3, 1)), dtype, (0,))
-        yield _row_case(f"one matrix, {dtype}", _rows(rng, (5, 7)), dtype, (1, 2))
-        yield _row_case(f"past every block, {dtype}", _rows(rng, (2, 3, 1543)), dtype, (0, 700, 1542))
-        yield _row_case(f"peaked, {dtype}", _rows(rng, (3, 67, 67), spread=6), dtype, (0,))
+            yield _row_case(f"{name}, {dtype}", closed_rows(rng, (2, 3, 5, 7)), dtype, sinks)
+        yield _row_case(f"one key, {dtype}", closed_rows(rng, (2, 3, 1)), dtype, (0,))
+        yield _row_case(f"one matrix, {dtype}", closed_rows(rng, (5, 7)), dtype, (1, 2))
+        yield _row_case(f"past every block, {dtype}", closed_rows(rng, (2, 3, 1543)), dtype, (0, 700, 1542))
+        yield _row_case(f"peaked, {dtype}", closed_rows(rng, (3, 67, 67), spread=6), dtype, (0,))
 
 
 def _masked_rows() -> Iterator[Case]:
@@ -196,7 +197,7 @@ def _masked_rows() -> Iterator[Case]:
     for name, visible in masks.items():
         for dtype in DTYPES:
             mask = _as_mask(visible, 13)
-            rows = _rows(rng, (2, 3, 13, 13), spread=2)
+            rows = closed_rows(rng, (2, 3, 13, 13), spread=2)
             rows = np.where(mask, rows, 0)
             total = rows.sum(axis=-1, keepdims=True)
             rows = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
@@ -205,7 +206,7 @@ def _masked_rows() -> Iterator[Case]:
     sinks = np.zeros((13, 13), bool)
     sinks[np.arange(13), np.arange(13) // 2] = True
     for dtype in DTYPES:
-        given = dict(_row_case("", _rows(rng, (2, 3, 13, 13)), dtype, ()).arguments)
+        given = dict(_row_case("", closed_rows(rng, (2, 3, 13, 13)), dtype, ()).arguments)
         yield Case(f"sinks per query, {dtype}", {**given, "sink_mask": sinks})
         each = np.stack([positions(13, 0, 8), positions(13, 0, 4, 5)])[:, None, None]
         yield Case(f"sinks per text, {dtype}", {**given, "sink_mask": each})
@@ -269,7 +270,7 @@ def _odd_memory() -> Iterator[Case]:
     for shape in ((0, 5), (5, 0), (2, 0, 3, 3), (0, 2, 3, 3), (2, 3, 4, 0)):
         yield _row_case(f"without elements {shape}", np.zeros(shape), "float32", ())
     for dtype in DTYPES:
-        given = dict(_row_case("", _rows(rng, (2, 3, 5, 7)), dtype, (0, 6)).arguments)
+        given = dict(_row_case("", closed_rows(rng, (2, 3, 5, 7)), dtype, (0, 6)).arguments)
         rows = given["attention"]
         rows.flags.writeable = False
         forms = {
@@ -287,11 +288,6 @@ def _row_case(name: str, rows: Array, dtype: str, sinks: tuple[int, ...], *, vis
     norm = np.random.default_rng(rows.size).uniform(0.1, 9, (*rows.shape[:-2], rows.shape[-1]))
     given = {"attention": rows.astype(dtype), "sink_mask": positions(rows.shape[-1], *sinks), "norm": norm}
     return Case(name, given if visible is None else {**given, "visible": visible})
-
-
-def _rows(rng: np.random.Generator, shape: tuple[int, ...], spread: float = 1) -> Array:
-    weights = np.exp(spread * rng.standard_normal(shape))
-    return weights / weights.sum(axis=-1, keepdims=True)
 
 
 def _as_mask(visible: Any, n_keys: int) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from oracle import CONVENTIONS, METRICS, KeyRange
 from validation.cases import DTYPES, ODD_ROWS, SINKS, Case, positions
+from validation.random_rows import closed_rows
 
 __all__ = [
     "clark_cases",
@@ -201,9 +202,3 @@ def _odd_memory() -> Iterator[Case]:
 
 def _case(name: str, rows: Array, dtype: str, sinks: Iterable[int]) -> Case:
     return Case(name, {"rows": rows.astype(dtype), "sink_mask": positions(rows.shape[-1], *sinks)})
-
-
-def closed_rows(rng: np.random.Generator, shape: tuple[int, ...], spread: float = 1) -> Array:
-    """Random rows of this shape, each of which sums to one."""
-    weights = np.exp(spread * rng.standard_normal(shape))
-    return weights / weights.sum(axis=-1, keepdims=True)

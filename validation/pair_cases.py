@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from oracle.rows import check_visible
 from validation.cases import DTYPES, Case, bad_row_cases, positions, row_cases
-from validation.distance_cases import closed_rows
+from validation.random_rows import closed_rows
 
 __all__ = ["bad_pair_cases", "pair_cases"]
 

@@ -17,6 +17,7 @@ from oracle.loading._files import one_line, sha256_of
 
 __all__ = [
     "CACHE_VARIABLE",
+    "cache_folder",
     "files_of",
     "install",
     "manifest_of",
@@ -32,8 +33,11 @@ _WORKSHOP = ".making-"
 _ABANDONED = 24 * 3600.0  # seconds: no fetch takes a day, so a workshop this old has lost its process
 
 
-def models_folder() -> Path:
-    """The folder of cached models, which need not exist: under SINKSCOPE_CACHE, else the user's cache."""
+def cache_folder() -> Path:
+    """The program's cache, which need not exist: SINKSCOPE_CACHE, else a folder in the user's cache.
+
+    Unavailable where neither can be had.
+    """
     chosen = os.environ.get(CACHE_VARIABLE)
     if not chosen:
         import platformdirs
@@ -45,12 +49,17 @@ def models_folder() -> Path:
                 "a folder that can be written."
             )
     try:
-        return Path(os.path.abspath(os.path.expanduser(chosen))) / "models"
+        return Path(os.path.abspath(os.path.expanduser(chosen)))
     except OSError as error:  # a relative path, and the current folder has been deleted
         raise Unavailable(
             f"{CACHE_VARIABLE}={chosen} is relative to a folder that cannot be found ({one_line(error)}). "
             "Name a whole path."
         ) from error
+
+
+def models_folder() -> Path:
+    """The folder of cached models, which need not exist; errors as `cache_folder`."""
+    return cache_folder() / "models"
 
 
 @contextmanager

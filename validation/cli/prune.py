@@ -10,6 +10,7 @@ import typer
 from validation.cli.app import app, examples
 from validation.cli.options import Json, Model
 from validation.running import calm_threads, run
+from validation.studies.pruning.sizes import BUDGETS, DRAWS
 
 __all__: list[str] = []
 
@@ -25,10 +26,10 @@ def prune(
     model: Model = "smollm2-135m",
     budget: Annotated[
         str, typer.Option("--budget", metavar="SHARES", help="How many of the heads to cut.")
-    ] = "0.05,0.1,0.2",
+    ] = ",".join(map(str, BUDGETS)),
     draws: Annotated[
         int, typer.Option("--draws", metavar="N", min=1, help="Random sets of heads for each control.")
-    ] = 10,
+    ] = DRAWS,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Draws the random sets.")] = 0,
     out: Annotated[
         str | None,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oracle import AitchisonSplit, EntropyChange
 from validation.mutants.kinds import Mutant, instead
 
-__all__ = ["COMPOSITION_MUTANTS", "closed", "without_mask"]
+__all__ = ["COMPOSITION_MUTANTS", "closed", "content_keys", "without_mask"]
 
 Array = NDArray[Any]
 
@@ -31,33 +31,34 @@ def _logs_not_centred(true: Any, parts: Any, visible: Any = None) -> Array:
     return np.log(parts, where=seen, out=np.zeros(np.shape(parts)))
 
 
-def _content_keys(x: Any, sinks: Any, visible: Any) -> NDArray[np.bool_]:
+def content_keys(x: Any, sinks: Any, visible: Any) -> NDArray[np.bool_]:
+    """The content keys of every row, in the shape of the rows; all keys are seen where `visible` is None."""
     seen = np.ones_like(sinks) if visible is None else visible
     return np.broadcast_to(seen & ~sinks, np.shape(x))
 
 
 def _factor_squared(true: Any, x: Any, y: Any, sinks: Any, visible: Any = None) -> AitchisonSplit:
     """n/(n+1) taken twice, in the sink term alone."""
-    split, count = true(x, y, sinks, visible), _content_keys(x, sinks, visible).sum(axis=-1)
+    split, count = true(x, y, sinks, visible), content_keys(x, sinks, visible).sum(axis=-1)
     return split._replace(sink=split.sink * count / (count + 1))
 
 
 def _no_factor(true: Any, x: Any, y: Any, sinks: Any, visible: Any = None) -> AitchisonSplit:
-    split, count = true(x, y, sinks, visible), _content_keys(x, sinks, visible).sum(axis=-1)
+    split, count = true(x, y, sinks, visible), content_keys(x, sinks, visible).sum(axis=-1)
     sink = split.sink * (count + 1) / count
     return AitchisonSplit(sink + split.content, sink, split.content)
 
 
 def _about_all_parts(true: Any, x: Any, y: Any, sinks: Any, visible: Any = None) -> AitchisonSplit:
     """The geometric mean of all kept parts in the place of the content's; the total stays right."""
-    split, count = true(x, y, sinks, visible), _content_keys(x, sinks, visible).sum(axis=-1)
+    split, count = true(x, y, sinks, visible), content_keys(x, sinks, visible).sum(axis=-1)
     sink = split.sink * count / (count + 1)
     return split._replace(sink=sink, content=split.total - sink)
 
 
 def _arithmetic_mean(true: Any, x: Any, y: Any, sinks: Any, visible: Any = None) -> AitchisonSplit:
     """The sink against the arithmetic mean of the content: an odds, without a logarithm of the content."""
-    split, content = true(x, y, sinks, visible), _content_keys(x, sinks, visible)
+    split, content = true(x, y, sinks, visible), content_keys(x, sinks, visible)
     count = content.sum(axis=-1)
     masses = [np.where(content, rows, 0).sum(axis=-1) for rows in (x, y)]
     odds = [np.log((1 - mass) / (mass / count)) for mass in masses]
@@ -99,14 +100,14 @@ def _in_bits(true: Any, *given: Any) -> Any:
 
 def _first_share(true: Any, x: Any, y: Any, sinks: Any, visible: Any = None) -> EntropyChange:
     """The content channel weighed by 1 - s of the first row, beside a sink channel about the mean."""
-    change, content = true(x, y, sinks, visible), _content_keys(x, sinks, visible)
+    change, content = true(x, y, sinks, visible), content_keys(x, sinks, visible)
     masses = [np.where(content, rows, 0).sum(axis=-1) for rows in (x, y)]
     return change._replace(content=change.content * masses[0] / ((masses[0] + masses[1]) / 2))
 
 
 def _binary_alone(true: Any, x: Any, y: Any, sinks: Any, visible: Any = None) -> EntropyChange:
     """Dh for the sink channel, all the rest for the content: the sum is right."""
-    change, content = true(x, y, sinks, visible), _content_keys(x, sinks, visible)
+    change, content = true(x, y, sinks, visible), content_keys(x, sinks, visible)
     binary = []
     for rows in (x, y):
         mass = np.where(content, rows, 0).sum(axis=-1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oracle import DistanceSums
 from validation.mutants.kinds import Mutant, instead
-from validation.mutants.of_composition import closed, without_mask
+from validation.mutants.of_composition import closed, content_keys, without_mask
 from validation.properties import Implementation
 
 __all__ = ["DISTANCE_MUTANTS"]
@@ -45,11 +45,6 @@ def _called(change: Callable[..., Any]) -> Apply:
     return instead("row_distances", wrong)
 
 
-def _content(x: Any, sinks: Any, visible: Any) -> NDArray[np.bool_]:
-    seen = np.ones_like(sinks) if visible is None else visible
-    return np.broadcast_to(seen & ~sinks, np.shape(x))
-
-
 def _divergence(x: Array, y: Array) -> Array:
     """JSD of parts that need not sum to one, none of them zero unless both are."""
     mean = (x + y) / 2
@@ -61,7 +56,7 @@ def _divergence(x: Array, y: Array) -> Array:
 def _not_closed(true: Any, x: Any, y: Any, sinks: Any, metric: str, convention: str, visible: Any) -> Any:
     if (metric, convention) != ("jsd", "drop"):
         return true(x, y, sinks, metric, convention, visible)
-    content = _content(x, sinks, visible)
+    content = content_keys(x, sinks, visible)
     return _divergence(np.where(content, x, 0), np.where(content, y, 0))
 
 
@@ -69,7 +64,7 @@ def _one_sided(true: Any, x: Any, y: Any, sinks: Any, metric: str, convention: s
     """The divergence of x from y in the place of the symmetric one."""
     if (metric, convention) != ("jsd", "drop"):
         return true(x, y, sinks, metric, convention, visible)
-    content = _content(x, sinks, visible)
+    content = content_keys(x, sinks, visible)
     rows = [closed(np.where(content, row, 0)) for row in (x, y)]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(content, rows[0] * np.log(rows[0] / rows[1]), 0).sum(axis=-1)
@@ -111,7 +106,7 @@ def _centred_cosine(true: Any, x: Any, y: Any, sinks: Any, metric: str, conventi
     """One minus the correlation."""
     if (metric, convention) != ("cosine", "drop"):
         return true(x, y, sinks, metric, convention, visible)
-    content = _content(x, sinks, visible)
+    content = content_keys(x, sinks, visible)
     rows = [np.where(content, closed(np.where(content, row, 0)), np.nan) for row in (x, y)]
     gaps = [np.where(content, row - np.nanmean(row, axis=-1, keepdims=True), 0) for row in rows]
     norms = [np.sqrt((gap**2).sum(axis=-1)) for gap in gaps]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from oracle._checks import reject
+from validation.cache import results_folder
 from validation.progress import Interrupted, Progress, silent
 from validation.report.live import announce
 from validation.reproduction.kept import Kept, read_kept, write_kept
@@ -52,9 +53,7 @@ class Outcome(NamedTuple):
 
 def default_folder() -> Path:
     """The place of results in the user's cache; raises Unavailable where there is no cache."""
-    from oracle.loading._cache import models_folder
-
-    return models_folder().parent / "reproduction"
+    return results_folder("reproduction")
 
 
 def run_named(

@@ -9,7 +9,7 @@ from oracle import Unavailable
 from validation.provenance import file_sha256
 from validation.report.document import Note, Table
 from validation.studies.collapse import demo as demonstration
-from validation.studies.collapse.demo import demo
+from validation.studies.collapse.demo import FORMING_WIDTHS, SINK_ABOVE, demo
 from validation.studies.collapse.embedded import make, plan
 from validation.studies.collapse.measured import SINK
 from validation.studies.collapse.study import collapse
@@ -90,14 +90,15 @@ def test_twelve_checkpoints_are_measured_in_half_a_minute_and_time_grows_with_th
 @pytest.mark.slow
 def test_the_whole_demonstration_shows_a_sink_its_spread_and_the_same_files_again(tmp_path):
     planned = plan()
-    shown, _ = demo(planned, folder=tmp_path / "first", results=str(tmp_path / "found.jsonl"))
+    shown, parts = demo(planned, folder=tmp_path / "first", results=str(tmp_path / "found.jsonl"))
+    assert next(part for part in parts if part.key == "sink_forms").ok
     for one in shown:
         drop = one.drops[SINK, None]
         print(one.embedded.name, drop.end.share, drop.ends.part, drop.ends.range, drop.path.part)
         if one.embedded.kind == "source":
             assert drop.end.share < 0.05
-        elif one.embedded.recipe.width >= 64:
-            assert drop.end.share > 0.5
+        elif one.embedded.recipe.width in FORMING_WIDTHS:
+            assert drop.end.share > SINK_ABOVE
             assert drop.ends.part > 0.5
     for series in (planned[0], planned[4]):
         first, again = make(series, tmp_path / "first")[0], make(series, tmp_path / "again")[0]

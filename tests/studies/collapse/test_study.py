@@ -6,11 +6,17 @@ import shutil
 import numpy as np
 import pytest
 from checkpoint_series import TEXTS, write_checkpoint, write_series
+from wording import refused
 
 from oracle import InputError, Unavailable, load_model
 from validation.studies.collapse import collapse, study
 from validation.studies.collapse.measured import TAKEN
 from validation.studies.collapse.tables import report
+
+MISSING = (
+    "expected a directory or file of a checkpoint, or a hub id org/name@revision; found no such directory. "
+    "Mend the path, or leave it out"
+)
 
 
 @pytest.fixture
@@ -140,14 +146,24 @@ def test_missing_and_truncated_checkpoints_are_left_out_by_name(run, tmp_path):
     notes = [part.text for part in report(found) if part.key == "not_run"]
     assert len(notes) == 2
     assert notes[0].startswith("NOT RUN: step 1 (step1) is left out. step1/model.safetensors: expected")
-    assert notes[1] == f"NOT RUN: step 2 (step2) is left out. {places[2]!r}: no such directory."
+    assert notes[1] == f"NOT RUN: step 2 (step2) is left out. {places[2]!r}: {MISSING}."
     assert str(tmp_path) not in notes[0]
-    with pytest.raises(
-        InputError, match=r"at least two checkpoints that can be loaded; found 1 of 3 \(step1: "
-    ):
+    with refused("DIR", "at least two checkpoints that can be loaded; found 1 of 3, without step1 (step1/"):
         run(places[:3])
-    with pytest.raises(InputError, match=r"found 0 of 2 \(step1: 'no/such/step1': no such directory"):
-        run(["no/such/step1", "no/such/step2"])
+
+
+def test_checkpoints_that_are_not_there_are_named_with_a_way_on(run):
+    with pytest.raises(InputError) as caught:
+        run(["no/such/step1", "/no/step2"])
+    assert str(caught.value) == (
+        "DIR: expected at least two checkpoints that can be loaded; found 0 of 2, without "
+        f"step1 ('no/such/step1': {MISSING}), step2 ('/no/step2': {MISSING}). "
+        "Mend or replace those, or name others of the run."
+    )
+    with refused(
+        "DIR", "found 0 of 5, without step1 (", "), step2 (", "), step3 (", f": {MISSING}) and 2 more. "
+    ):
+        run([f"no/such/step{step}" for step in range(1, 6)])
 
 
 def test_another_run_among_them_is_refused_with_both_names(run, tmp_path):

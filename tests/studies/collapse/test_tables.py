@@ -9,9 +9,9 @@ from checkpoint_series import TEXTS, write_series
 from validation.report.document import Check
 from validation.studies.collapse import collapse
 from validation.studies.collapse.drop import find_drops
-from validation.studies.collapse.measured import CONTROLS, SINK
+from validation.studies.collapse.measured import CONTROLS, SINK, TAKEN
 from validation.studies.collapse.split import split_ends, split_path
-from validation.studies.collapse.tables import conclusion, report
+from validation.studies.collapse.tables import conclusion, report, summary_cells
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +72,58 @@ def test_the_tables_hold_what_the_split_gives(series):
     first = found["checkpoints"].records()[0]
     assert first["entropy"] == pytest.approx(rows[0][SINK].total.mean())
     assert first["loss"] == series.visits[0].measured.loss
+
+
+def means(rows, chosen):
+    """Figures of a checkpoint over the chosen rows, in the order of a table's columns."""
+    share, total, binary, content = (part[chosen] for part in rows)
+    least = 1 / (1 + np.exp(content))
+    return [part.mean() for part in (share, total, binary, content, least, share > least)]
+
+
+def test_every_checkpoint_has_the_means_of_its_own_rows(series):
+    found = parts_of(series)
+    layers = series.visits[0].measured.layer
+    assert [row[0] for row in found["checkpoints"].rows] == [0, 8, 128]
+    for row, visit in zip(found["checkpoints"].rows, series.visits, strict=True):
+        assert list(row[2:8]) == pytest.approx(means(visit.measured.rows[SINK], layers >= 0), rel=1e-12)
+    by_layer = {row[:2]: list(row[2:]) for row in found["checkpoints_by_layer"].rows}
+    for visit in series.visits:
+        for layer in (0, 1):
+            wanted = means(visit.measured.rows[SINK], layers == layer)
+            assert by_layer[visit.checkpoint.step, layer] == pytest.approx(wanted, rel=1e-12)
+    assert len({tuple(row) for row in by_layer.values()}) == 6
+
+
+def test_shares_are_told_at_the_peak_and_at_the_end(series):
+    layers = series.visits[0].measured.layer
+    first, last = (series.visits[place].measured.rows[SINK] for place in (0, 2))
+    scopes = (layers >= 0, layers == 0, layers == 1)
+    for row, chosen in zip(parts_of(series)["shares"].records(), scopes, strict=True):
+        start, end = means(first, chosen), means(last, chosen)
+        assert (row["share_start"], row["share_end"]) == pytest.approx((start[0], end[0]), rel=1e-12)
+        assert (row["least_start"], row["above_end"]) == pytest.approx((start[4], end[5]), rel=1e-12)
+        moved = last.share[chosen] - first.share[chosen]
+        assert (row["share_change"], row["rose"]) == pytest.approx((moved.mean(), (moved > 0).mean()))
+        assert start[4] != end[4]
+    assert means(first, layers >= 0)[5] != means(last, layers >= 0)[5]
+
+
+def test_a_line_of_figures_is_of_the_last_checkpoint_and_the_own_token_comes_before_the_previous(series):
+    drops = find_drops([visit.measured for visit in series.visits], (0, 1))
+    rows = [visit.measured.rows for visit in series.visits]
+    parts = {name: split_ends(rows[0][name], rows[2][name]) for name in TAKEN}
+    sink = parts[SINK]
+    rose = (rows[2][SINK].share > rows[0][SINK].share).mean()
+    assert summary_cells(series, drops) == pytest.approx(
+        (
+            *(series.visits[2].measured.loss, 0, rows[2][SINK].share.mean(), sink.total),
+            *(sink.part, *sink.range, split_path([one[SINK] for one in rows]).part, rose),
+            *(parts["own token"].part, parts["previous token"].part),
+        ),
+        rel=1e-12,
+    )
+    assert abs(parts["own token"].part - parts["previous token"].part) > 1e-3
 
 
 def test_the_sentence_gives_the_drop_its_part_its_range_and_the_controls(series):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracle_models import weights_of
 from pruning_models import tiny_llama
 from wording import refused
 
@@ -68,6 +70,28 @@ def test_a_run_is_its_model_texts_seed_and_rule(
     assert len(paths) == 10
     assert {path.parent.name for path in paths} == {"pruning"}
     assert default_path(replace(model, name="/a/b c/Llama 2"), about).name.startswith("Llama-2-")
+
+
+def test_a_model_from_a_file_is_known_by_its_hash_and_any_other_by_arrays_with_their_shapes() -> None:
+    model = tiny_llama()
+    loaded = replace(model, sha256="3" * 64)
+    said = f"{'3' * 64}{model.config} {model.dtype}"
+    assert identity(loaded, IDS, 0)["model"] == hashlib.sha256(said.encode()).hexdigest()
+    turned = replace(model.embeddings, words=model.embeddings.words.reshape(22, 256))
+    assert identity(replace(model, embeddings=turned), IDS, 0) != identity(model, IDS, 0)
+
+
+def test_lines_by_the_hash_without_shapes_are_of_another_run(tmp_path: Path, about: dict[str, Any]) -> None:
+    model, path = tiny_llama(), tmp_path / "ledger.jsonl"
+    before = hashlib.sha256(b"".join(array.tobytes() for array in weights_of(model)))
+    before.update(f"{model.config} {model.dtype}".encode())
+    Ledger(path, about | {"model": before.hexdigest()}, 20).add(0, (1, 3), 1.5)
+    kept = path.read_bytes()
+    ledger = Ledger(path, about, 20)
+    assert (ledger.found, ledger.notes()) == ({}, ())
+    ledger.add(0, (1, 3), 2.5)
+    assert Ledger(path, about, 20).found == {(0, (1, 3)): 2.5}
+    assert path.read_bytes().startswith(kept)
 
 
 @pytest.mark.parametrize(

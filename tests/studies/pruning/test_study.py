@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import signal
@@ -19,17 +20,21 @@ from pruning_models import tiny_llama
 from text_models import by_key
 from wording import refused
 
-from oracle import Model, perplexity
+from oracle import Model, forward, perplexity
 from oracle.model import Linear
 from validation.cli import main
 from validation.report.as_json import as_data
 from validation.report.document import Document
-from validation.studies.pruning import command, evaluating
-from validation.studies.pruning.passages import load_passages
+from validation.studies.pruning import command, evaluating, study
+from validation.studies.pruning.passages import Passages, load_passages
+from validation.studies.pruning.rule import RULE_VERSION
+from validation.studies.pruning.sizes import BUDGETS, TOKENS
+from validation.studies.pruning.sizes import DRAWS as DRAWS_OF_RECORD
 from validation.studies.pruning.study import run
 
 ROOT = Path(__file__).parents[3]
 DRAWS = 3
+HIGHEST_SHARE = "highest_sink_share"
 
 
 def parts_of(model: Model, out: Path, **named: Any) -> Any:
@@ -73,6 +78,59 @@ def test_ratios_are_those_of_models_without_the_slices(tmp_path: Path) -> None:
     assert {trial["text"] for trial in trials} == {1, 2}
     assert parts["T"].values == (43, 43, 43)
     assert [row["T"] for row in parts["texts"].records()] == [43, 43, 43]
+
+
+def row_means(model: Model, text: str) -> np.ndarray:
+    """The mean share of position 0 in the rows that see 8 content keys, (layer, head)."""
+    found = forward(model, text, sink="first", keep=("attention",), truncate=True)
+    return found.attention[..., 8:, 0].mean(axis=-1)
+
+
+@pytest.mark.parametrize("moved", [(0, 1, 2), (1, 0, 2), (2, 1, 0), (0, 2, 1)], ids=str)
+def test_heads_are_measured_on_the_first_text_and_perplexities_taken_of_the_others(
+    moved: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, passages = tiny_llama(), load_passages()
+    bundled = (passages.statistics, *passages.evaluation)
+    first, *others = (bundled[place] for place in moved)
+    monkeypatch.setattr(study, "load_passages", lambda: Passages(first, (others[0], others[1])))
+    parts = by_key(run(model, out=tmp_path / "ledger.jsonl", engine="oracle", draws=1, budgets=(0.3,)))
+    shares = row_means(model, first)
+    heads = parts["heads"].records()
+    assert [row["sink_share"] for row in heads] == pytest.approx(shares.ravel(), rel=1e-6)
+    assert min(abs(row_means(model, text) - shares).max() for text in others) > 1e-3
+    cut = {
+        tuple(trial["heads"].split())
+        for trial in parts["trials"].records()
+        if trial["choice"] == HIGHEST_SHARE
+    }
+    most = sorted(np.argsort(-shares.ravel())[:6])
+    assert tuple(f"{head // 4}.{head % 4}" for head in most) in cut
+    rows = parts["texts"].records()
+    assert [row["text"] for row in rows] == ["statistics of the heads", "evaluation 1", "evaluation 2"]
+    found = [perplexity(model, text, truncate=True) for text in others]
+    assert [row["perplexity"] for row in rows[1:]] == pytest.approx(found, rel=1e-6)
+
+
+def test_the_sizes_are_those_of_the_result_of_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """A change of one needs another RULE_VERSION, and the shipped result made anew."""
+    assert (RULE_VERSION, BUDGETS, DRAWS_OF_RECORD, TOKENS) == (1, (0.05, 0.1, 0.2), 10, 512)
+    shipped = json.loads((ROOT / "validation" / "results" / "prune-smollm2.json").read_text())
+    about = shipped["report"]["provenance"]
+    assert (tuple(about["budgets"]), about["draws"], about["T"]) == (BUDGETS, DRAWS_OF_RECORD, [TOKENS] * 3)
+    given: list[Any] = []
+    monkeypatch.setattr(command, "load", lambda name, progress: tiny_llama())
+    monkeypatch.setattr(command, "run", lambda model, **named: given.append(named) or ())
+    assert main(["prune"]) == 0
+    assert (given[0]["budgets"], given[0]["draws"]) == (BUDGETS, DRAWS_OF_RECORD)
+    defaults = inspect.signature(run).parameters
+    assert (defaults["budgets"].default, defaults["draws"].default) == (BUDGETS, DRAWS_OF_RECORD)
+    long = tiny_llama(max_positions=530)
+    parts = by_key(run(long, out=tmp_path / "long.jsonl", engine="oracle", draws=1, budgets=(0.05,)))
+    assert parts["T"].values == (512, 512, 512)
+    assert "the first 512 tokens" in parts["T"].text
 
 
 def test_both_engines_choose_the_same_heads(undisturbed: tuple[Any, Path], tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ from validation.claims import figure
 from validation.progress import Progress, silent
 from validation.report.document import Check, Column, Note, Part, Table
 from validation.studies.collapse.drop import Drop, find_drops, find_levels
-from validation.studies.collapse.embedded import Embedded, default_folder, make
+from validation.studies.collapse.embedded import STEPS, Embedded, default_folder, make
 from validation.studies.collapse.measured import CONTROLS, SINK
 from validation.studies.collapse.study import Series, collapse
 from validation.studies.collapse.tables import report, summary_cells
 from validation.wording import counted, percent
 
-__all__ = ["LABELS", "Shown", "demo"]
+__all__ = ["FORMING_WIDTHS", "LABELS", "SINK_ABOVE", "Shown", "demo"]
 
 LABELS = {
     "backcopy": "bigram text with copying after a trigger (Guo et al. 2024, arXiv 2410.13835), a task made "
@@ -29,6 +29,13 @@ LABELS = {
     "shows what the split gives where no sink forms",
 }
 _SIZES = {"70m": "70M parameters", "1b": "1B", "1.4b": "1.4B"}
+SINK_ABOVE, FORMING_WIDTHS = 0.5, (64, 128)
+"""The share that a sink reaches at the end in every bigram series of these widths, on every processor tried.
+
+By how far depends on the processor, as training rounds otherwise there: at width 128 three seeds ended at
+66.5% to 76.8% on one and at 54.8% to 79.1% on another.
+"""
+
 _LATE = 4  # at a constant rate of learning the share still swings from one checkpoint to the next
 
 
@@ -101,6 +108,7 @@ def _parts(shown: Sequence[Shown]) -> Iterable[Part]:
     yield Note("T", "T: " + ", ".join(map(str, lengths)) + "; each series is measured at one T.", lengths)
     yield _all_series(shown)
     yield _over_seeds(shown)
+    yield from _forming(shown)
     yield from _sentences(shown)
     examples = _examples(shown)
     for one in examples:
@@ -180,13 +188,33 @@ def _over_seeds(shown: Sequence[Shown]) -> Table:
     return Table("over_seeds", "Over the seeds: mean, least and greatest", columns, tuple(rows), notes)
 
 
+def _forming(shown: Sequence[Shown]) -> Iterable[Check]:
+    """Whether every series of these widths that was trained to the end has a sink there; or nothing."""
+    ends = {
+        one.embedded.name: one.drops[SINK, None].end.share
+        for one in shown
+        if one.embedded.kind == "backcopy"
+        and one.embedded.recipe.width in FORMING_WIDTHS
+        and one.embedded.recipe.steps >= STEPS
+    }
+    if ends:
+        least = min(ends, key=lambda name: ends[name])
+        yield Check(
+            "sink_forms",
+            f"a sink share above {SINK_ABOVE:.0%} at the end of every bigram series of widths "
+            f"{' and '.join(map(str, FORMING_WIDTHS))}",
+            f"{_span(list(ends.values()))} in {len(ends)}, the least in {least}",
+            all(share > SINK_ABOVE for share in ends.values()),
+        )
+
+
 def _sentences(shown: Sequence[Shown]) -> Iterable[Note]:
     """Whether a sink formed, and the sink channel with its spread over the seeds."""
     for kind, width in _groups(shown):
         group = [one for one in shown if (one.embedded.kind, one.embedded.recipe.width) == (kind, width)]
         drops = [one.drops for one in group]
         shares = [drop[SINK, None].end.share for drop in drops]
-        above = sum(share > 0.5 for share in shares)
+        above = sum(share > SINK_ABOVE for share in shares)
         late = [
             level.share
             for one in group
@@ -199,7 +227,7 @@ def _sentences(shown: Sequence[Shown]) -> Iterable[Note]:
         yield Note(
             f"{kind}_{width}",
             f"{kind}, width {width}, {counted(len(drops), 'seed')}: sink share at the end {_span(shares)} "
-            f"(above 50% in {above}; at the last {_LATE} checkpoints {_span(late)}); sink "
+            f"(above {SINK_ABOVE:.0%} in {above}; at the last {_LATE} checkpoints {_span(late)}); sink "
             f"channel of the drop {_span(parts)}, beside {controls}.",
         )
 

@@ -10,17 +10,20 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from oracle._checks import reject
+from validation.cache import results_folder
 from validation.progress import Progress, silent
 from validation.provenance import describe_texts, file_sha256, versions
 from validation.studies.collapse.demo_texts import Backcopy, Source, read_source, tokenizer_files
 from validation.training import Recipe, doubling_steps, train
 
-__all__ = ["SEEDS", "WIDTHS", "Embedded", "default_folder", "make", "plan"]
+__all__ = ["SEEDS", "STEPS", "WIDTHS", "Embedded", "default_folder", "make", "plan"]
 
 WIDTHS = (16, 64, 128)
 SEEDS = (0, 1, 2)
 
-_STEPS, _CONTEXT, _TEXTS = 2048, 32, 64
+STEPS = 2048  # of a bigram series
+
+_CONTEXT, _TEXTS = 32, 64
 _SOURCE: dict[str, Any] = {"width": 64, "layers": 2, "heads": 2, "context": 128, "batch": 16}
 _SOURCE_STEPS, _SOURCE_TEXTS = 1024, 24
 _MANIFEST, _TEXT_FILE = "series.json", "texts.txt"
@@ -40,7 +43,7 @@ class Embedded(NamedTuple):
 
 
 def plan(
-    widths: Sequence[int] = WIDTHS, seeds: Sequence[int] = SEEDS, steps: int = _STEPS, contrast: bool = True
+    widths: Sequence[int] = WIDTHS, seeds: Sequence[int] = SEEDS, steps: int = STEPS, contrast: bool = True
 ) -> tuple[Embedded, ...]:
     """The series in the order in which they are trained; the contrast, where it is wanted, comes last."""
     backcopy = Backcopy.make()
@@ -63,9 +66,7 @@ def plan(
 
 def default_folder() -> Path:
     """The place of the series in the user's cache; raises Unavailable where there is no cache."""
-    from oracle.loading._cache import models_folder
-
-    return models_folder().parent / "series"
+    return results_folder("series")
 
 
 def _texts_of(series: Embedded, data: Backcopy | Source) -> tuple[str, ...]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple, NoReturn
-
-import numpy as np
+from typing import NamedTuple, NoReturn
 
 from oracle._checks import reject
 from oracle.loading._bundled import BUNDLED
@@ -25,7 +23,6 @@ __all__ = [
     "is_missing",
     "order",
     "step_of",
-    "weights_hash",
 ]
 
 _NAMED = re.compile(
@@ -125,27 +122,6 @@ def architecture_hash(model: Model) -> str:
     """SHA-256 of what checkpoints of one run share: configuration, tokenizer, dtype."""
     said = f"{model.config!r}\n{model.dtype}\n{_tokenizer_text(model)}"
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def weights_hash(model: Model) -> str:
-    """SHA-256 of all weights as they are computed with: equal however the files around them are written."""
-    digest = hashlib.sha256()
-    for array in _arrays((model.embeddings, model.layers, model.head)):
-        digest.update(f"{array.dtype}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
-
-
-def _arrays(node: Any) -> Iterator[np.ndarray[Any, Any]]:
-    """Every array of nested dataclasses and tuples, in their order."""
-    if isinstance(node, np.ndarray):
-        yield node
-    elif isinstance(node, tuple):
-        for part in node:
-            yield from _arrays(part)
-    elif is_dataclass(node):
-        for field in fields(node):
-            yield from _arrays(getattr(node, field.name))
 
 
 def _tokenizer_text(model: Model) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from validation.cache import results_folder
 from validation.report.document import Note
 from validation.studies.collapse.measured import TAKEN, Measured
 from validation.studies.collapse.split import RowEntropies
@@ -29,9 +30,7 @@ _START = b'{"record": {"format": '
 
 def default_place(key: str) -> Path:
     """The file in the user's cache for measurements under `key`; Unavailable where there is no cache."""
-    from oracle.loading._cache import models_folder
-
-    return models_folder().parent / "collapse" / f"{key[:32]}.jsonl"
+    return results_folder("collapse") / f"{key[:32]}.jsonl"
 
 
 def check_results(path: str | os.PathLike[str]) -> None:

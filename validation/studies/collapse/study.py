@@ -28,14 +28,16 @@ from validation.studies.collapse.series import (
     check_same_kind,
     is_missing,
     order,
-    weights_hash,
 )
 from validation.studies.collapse.store import Store, default_place
 from validation.table import MIN_CONTENT_KEYS
+from validation.weights import weights_hash
 
 __all__ = ["Series", "Visit", "collapse"]
 
 Loader = Callable[[str], Model]
+
+_NAMED = 3  # of the checkpoints that cannot be loaded, in an error
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +108,10 @@ def collapse(
     steps_of: dict[str, int] = {}
     for number, checkpoint in enumerate(checkpoints):
         progress(f"step {checkpoint.step:,}", number, len(checkpoints))
-        if is_missing(checkpoint.place):
-            excluded.append((checkpoint, f"{checkpoint.place!r}: no such directory."))
-            continue
         try:
-            model = (load or load_model)(checkpoint.place)
+            model = _load(checkpoint, load or load_model)
         except InputError as error:
-            excluded.append((checkpoint, _without_folder(str(error), checkpoint)))
+            excluded.append((checkpoint, str(error)))
             continue
         if first is None or store is None:
             setting = Setting(parse_layers(layers, model.config.n_layers), sink, min_content_keys, truncate)
@@ -140,14 +139,35 @@ def collapse(
         )
     progress("checkpoints", len(checkpoints), len(checkpoints))
     if len(visits) < 2 or first is None or store is None:
-        said = "; ".join(f"{checkpoint.name}: {error}" for checkpoint, error in excluded[:3])
         reject(
             "DIR",
             expected="at least two checkpoints that can be loaded",
-            found=f"{len(visits)} of {len(checkpoints)} ({said})",
-            todo="Mend or replace the others.",
+            found=f"{len(visits)} of {len(checkpoints)}, without {_named(excluded)}",
+            todo="Mend or replace those, or name others of the run.",
         )
     return Series(tuple(visits), tuple(excluded), was_sorted, from_file, setting, first[0], store.notes())
+
+
+def _load(checkpoint: Checkpoint, load: Loader) -> Model:
+    """The model of a checkpoint; InputError, without the folders above it, where there is none."""
+    if is_missing(checkpoint.place):
+        reject(
+            repr(checkpoint.place),
+            expected="a directory or file of a checkpoint, or a hub id org/name@revision",
+            found="no such directory",
+            todo="Mend the path, or leave it out.",
+        )
+    try:
+        return load(checkpoint.place)
+    except InputError as error:
+        raise InputError(_without_folder(str(error), checkpoint)) from None
+
+
+def _named(excluded: Sequence[tuple[Checkpoint, str]]) -> str:
+    """The first checkpoints that were left out, each with what was said of it inside brackets."""
+    said = [f"{checkpoint.name} ({error.rstrip('.')})" for checkpoint, error in excluded[:_NAMED]]
+    more = len(excluded) - len(said)
+    return ", ".join(said) + (f" and {more} more" if more else "")
 
 
 def _without_folder(said: str, checkpoint: Checkpoint) -> str:

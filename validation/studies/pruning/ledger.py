@@ -12,7 +12,6 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -20,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle import Model
-from oracle.loading._cache import models_folder
+from validation.cache import results_folder
 from validation.report.document import Note
 from validation.studies.kept_lines import KeptLines
 from validation.studies.pruning.choosing import Heads
 from validation.studies.pruning.rule import RULE_VERSION
+from validation.weights import weights_hash
 
 __all__ = ["Ledger", "default_path", "identity"]
 
@@ -32,19 +32,18 @@ _START = b'{"study": "prune"'
 
 
 def identity(model: Model, token_ids: list[NDArray[np.int64]], seed: int) -> dict[str, Any]:
-    """What every line of a run says of it. The model's hash is over its weights, configuration and dtype."""
-    weights = hashlib.sha256()
-    if model.sha256 is not None:
-        weights.update(model.sha256.encode())
-    else:
-        for array in _arrays((model.embeddings, model.layers, model.head)):
-            weights.update(np.ascontiguousarray(array).tobytes())
-    weights.update(f"{model.config} {model.dtype}".encode())
+    """What every line of a run says of it. The model's hash is over its weights, configuration and dtype.
+
+    Without a file the weights are hashed here, with their shapes; lines of an older version, whose hash had
+    none, are of another run.
+    """
+    weights = model.sha256 if model.sha256 is not None else weights_hash(model)
+    about_model = hashlib.sha256(f"{weights}{model.config} {model.dtype}".encode())
     texts = hashlib.sha256(json.dumps([ids.tolist() for ids in token_ids]).encode())
     return {
         "study": "prune",
         "rule": RULE_VERSION,
-        "model": weights.hexdigest(),
+        "model": about_model.hexdigest(),
         "texts": texts.hexdigest(),
         "seed": seed,
     }
@@ -54,7 +53,7 @@ def default_path(model: Model, about: Mapping[str, Any]) -> Path:
     """The file of a run in the user's cache."""
     name = re.sub(r"[^\w.-]+", "-", PurePath(model.name).name) or "model"
     digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
-    return models_folder().parent / "pruning" / f"{name}-{digest}.jsonl"
+    return results_folder("pruning") / f"{name}-{digest}.jsonl"
 
 
 class Ledger:
@@ -110,12 +109,3 @@ def _entry(given: Mapping[str, Any], n_heads: int) -> tuple[tuple[int, Heads], f
     if not whole or heads != sorted(set(heads)):
         return None
     return (text, tuple(heads)), math.nan if nll is None else nll
-
-
-def _arrays(node: Any) -> list[NDArray[Any]]:
-    """Every array of nested dataclasses and tuples, in order."""
-    if isinstance(node, np.ndarray):
-        return [node]
-    if is_dataclass(node):
-        node = [getattr(node, field.name) for field in fields(node)]
-    return [array for part in node for array in _arrays(part)] if isinstance(node, (list, tuple)) else []

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from validation.claims import figure
 
-__all__ = ["BUDGETS", "DRAWS", "RULE_VERSION", "TOKENS", "hundredfold", "rule"]
+__all__ = ["RULE_VERSION", "hundredfold", "rule"]
 
 RULE_VERSION = 1  # of the choices, the texts and the rule; results of another version are never taken over
-
-BUDGETS = (0.05, 0.1, 0.2)  # shares of all heads
-DRAWS = 10
-TOKENS = 512  # of every text; fewer where a model has fewer positions
 
 
 def hundredfold() -> float:

@@ -22,7 +22,8 @@ from validation.studies.pruning.evaluating import evaluate, plan
 from validation.studies.pruning.ledger import Ledger, default_path, identity
 from validation.studies.pruning.passages import load_passages
 from validation.studies.pruning.results import Results
-from validation.studies.pruning.rule import BUDGETS, DRAWS, TOKENS, rule
+from validation.studies.pruning.rule import rule
+from validation.studies.pruning.sizes import BUDGETS, DRAWS, TOKENS
 from validation.studies.pruning.tables import tables, text_table
 from validation.studies.pruning.verdicts import verdicts
 
@@ -54,7 +55,7 @@ def run(
             "--draws and --seed",
             expected="at least one draw, and a seed that is not negative",
             found=f"{draws} and {seed}",
-            todo="Leave them out for 10 and 0.",
+            todo=f"Leave them out for {DRAWS} and 0.",
         )
     config, passages = model.config, load_passages()
     counts = head_counts(budgets, config.n_layers * config.n_heads)
@@ -77,7 +78,8 @@ def run(
     )
     return (
         Note("T", f"T {len(ids[0])} of the text for the heads, {len(ids[1])} and {len(ids[2])} of the others "
-             "(the first 512 tokens, or as many as the model takes).", tuple(len(text) for text in ids)),
+             f"(the first {TOKENS} tokens, or as many as the model takes).",
+             tuple(len(text) for text in ids)),
         Note("sink", "The sink is position 0, as in every causal model; rows count from 8 content keys on."),
         *dict.fromkeys(Note("beginning", note) for found in notes for note in found),
         *ledger.notes(),
