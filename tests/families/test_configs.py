@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from family_models import Files, files_of, saved
+from oracle_models import weights_of
 from wording import refused
 
 from oracle import InputError, forward
@@ -16,6 +17,7 @@ from validation.random_configs import RANDOM_CONFIGS
 pytest.importorskip("transformers", reason="needs the extra 'reference'")
 
 CAUSAL = ("gemma2", "gpt2", "gpt_neox", "llama", "mistral", "opt", "qwen2", "qwen3")
+HEADS = {"lm_head.weight", "embed_out.weight"}  # stand outside
 SPOILT: tuple[Any, ...] = (
     None,
     True,
@@ -79,3 +81,16 @@ def test_layers_and_weights_of_their_own_are_refused(files: Files) -> None:
         files.build({"per_layer_config": {"0": {"attention_dropout": 0.1}}})
     with refused("config: transformers_weights", "it to be off or absent"):
         files.build({"transformers_weights": "other.safetensors"})
+
+
+def test_names_with_and_without_the_prefix(files: Files) -> None:
+    family = files.config["model_type"]
+    prefix = {"gpt2": "transformer.", "gpt_neox": "gpt_neox.", "opt": "model.decoder."}.get(family)
+    prefix = prefix or ("model." if family in CAUSAL else f"{family}.")
+    bare = {name.removeprefix(prefix): array for name, array in files.tensors.items()}
+    whole = {name if name in HEADS else prefix + name: array for name, array in bare.items()}
+    assert not (set(bare) - HEADS) & set(whole)
+    built = [weights_of(Files(files.config, tensors).build()) for tensors in (files.tensors, bare, whole)]
+    for array, *others in zip(*built, strict=True):
+        for other in others:
+            np.testing.assert_array_equal(array, other)
