@@ -67,8 +67,11 @@ def build_model(checkpoint: Checkpoint, *, dtype: DTypeLike = "float32") -> Mode
         )
     fields.absent("pruned_heads", "Save the model with all of its heads.")
     fields.absent("quantization_config", "Save the model dequantised.")
+    fields.absent("per_layer_config", "Layers of different settings are not supported.")
+    fields.absent("transformers_weights", "Save the model anew: its weights are in a file of another name.")
     settings, layout = FAMILIES[model_type](fields, checkpoint)
     if settings.causal:
+        fields.on("is_causal", "Rows that see the future are not supported in this family.")
         settings = replace(settings, bos_id=_bos_id(fields, checkpoint, settings.vocab_size))
     return assemble(checkpoint, settings, layout, wanted)
 

@@ -142,3 +142,14 @@ class Fields:
         """Refuse a field that switches on something unsupported (absent, null, false and empty are fine)."""
         if self._config.get(field):
             self.refuse(field, expected="it to be off or absent", todo=why)
+
+    def alike(self, field: str, other: str, value: Any) -> None:
+        """Refuse a field that says something else than `other`, whose value is `value`; null says nothing."""
+        if self._config.get(field) not in (None, value):
+            expected = f"what {other} says ({shown(value)}), or no such field"
+            self.refuse(field, expected=expected, todo="Correct one.")
+
+    def on(self, field: str, why: str) -> None:
+        """Refuse anything but true for a field that is on where it is absent: null switches it off."""
+        if self._config.get(field, True) is not True:
+            self.refuse(field, expected="true, or no such field", todo=why)

@@ -29,8 +29,11 @@ def read_rotary(
     if not isinstance(given, Mapping):
         fields.refuse(field, expected="an object of named fields", todo="Correct it.")
     older = {"rope_theta": fields.get(base, 10000.0), "partial_rotary_factor": fields.get(part, default_part)}
-    trained = {"original_max_position_embeddings": fields.get("max_position_embeddings")}
-    merged = Fields({**older, **trained, **given}, f"{fields.source}: {field}")
+    length, trained = fields.get("max_position_embeddings"), fields.get("original_max_position_embeddings")
+    lengths = {"original_max_position_embeddings": length if trained is None else trained}
+    merged = Fields({**older, **lengths, **given}, f"{fields.source}: {field}")
+    inner = merged.get("original_max_position_embeddings")
+    fields.alike("original_max_position_embeddings", field, inner)
     for name, value in given.items():
         if isinstance(value, Mapping):
             merged.refuse(name, expected="one setting for all layers", todo="Others are not supported.")

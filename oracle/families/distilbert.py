@@ -19,10 +19,14 @@ _LINEAR = {
     "down": "ffn.lin2",
 }
 _NORMS = {"attention_norm": "sa_layer_norm", "output_norm": "output_layer_norm"}
+# Names that transformers takes for these as well.
+_ALIASES = {"hidden_size": "dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"}
 
 
 def plan(fields: Fields, checkpoint: Checkpoint) -> tuple[ModelConfig, Layout]:
     """Settings and names; the default sink set is {[CLS], [SEP]}."""
+    for alias, field in _ALIASES.items():
+        fields.alike(alias, field, fields.get(field))
     vocab_size = fields.integer("vocab_size", 30522)
     settings = ModelConfig(
         family="distilbert",

@@ -18,7 +18,7 @@ def plan(fields: Fields, checkpoint: Checkpoint) -> tuple[ModelConfig, Layout]:
     """Settings and names; norms scale by one plus their weight, embeddings by the root of their width."""
     fields.absent("use_bidirectional_attention", "Only causal models of this kind are supported.")
     n_layers = fields.layers("num_hidden_layers", len(checkpoint.tensors))
-    window = fields.optional_integer("sliding_window", 4096)
+    window = fields.integer("sliding_window", 4096)
     vocab_size = fields.integer("vocab_size", 256000)
     settings = decoder_settings(
         fields,

@@ -11,11 +11,20 @@ __all__ = ["plan"]
 
 _LINEAR = {"output": "attn.c_proj", "up": "mlp.c_fc", "down": "mlp.c_proj"}
 _NORMS = {"attention_norm": "ln_1", "output_norm": "ln_2"}
+# Names that transformers takes for these as well.
+_ALIASES = {
+    "hidden_size": "n_embd",
+    "max_position_embeddings": "n_positions",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
+}
 
 
 def plan(fields: Fields, checkpoint: Checkpoint) -> tuple[ModelConfig, Layout]:
     """Settings and names; scores may be left unscaled, or be divided by the number of their layer as well."""
     fields.absent("add_cross_attention", "Cross attention is not supported.")
+    for alias, field in _ALIASES.items():
+        fields.alike(alias, field, fields.get(field))
     vocab_size, d_model = fields.integer("vocab_size", 50257), fields.integer("n_embd")
     settings = ModelConfig(
         family="gpt2",

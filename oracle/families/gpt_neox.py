@@ -18,6 +18,7 @@ def plan(fields: Fields, checkpoint: Checkpoint) -> tuple[ModelConfig, Layout]:
     """Settings and names; in older files rotary positions are `rotary_emb_base` and `rotary_pct`."""
     vocab_size = fields.integer("vocab_size", 50432)
     d_head = fields.per_head("hidden_size", "num_attention_heads")
+    fields.alike("head_dim", "hidden_size / num_attention_heads", d_head)  # it would turn another part
     settings = ModelConfig(
         family="gpt_neox",
         n_layers=fields.layers("num_hidden_layers", len(checkpoint.tensors)),

@@ -23,8 +23,7 @@ _PROJECTIONS = frozenset({"project_words", "project_out"})
 
 def plan(fields: Fields, checkpoint: Checkpoint) -> tuple[ModelConfig, Layout]:
     """Settings and names; a projection leads from the words' width to the blocks' and another one back."""
-    if not fields.flag("layer_norm_elementwise_affine", True):
-        fields.refuse("layer_norm_elementwise_affine", expected="true", todo="Bare norms are not supported.")
+    fields.on("layer_norm_elementwise_affine", "Bare norms are not supported.")
     vocab_size, d_model = fields.integer("vocab_size", 50272), fields.integer("hidden_size")
     before = fields.flag("do_layer_norm_before", True)
     settings = ModelConfig(

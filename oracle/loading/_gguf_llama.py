@@ -17,19 +17,20 @@ __all__ = ["configuration", "rotary_rows", "tensors_by_name"]
 _ARCHITECTURE = "llama"
 _NOT_APPROXIMATED = "It is not supported, and nothing near is put in its place."
 
-# Fields of the architecture that are read here; any other one that is not zero, false or empty is refused.
+# Fields of the architecture that are read here; any other one that is not off is refused.
 _READ = (
     *("block_count", "context_length", "embedding_length", "feed_forward_length", "vocab_size"),
     *("attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length"),
     *("attention.layer_norm_rms_epsilon", "rope.freq_base", "rope.dimension_count", "rope.scaling.type"),
 )
-_ONE_WHEN_OFF = (
-    "rope.scale_linear",
-    "rope.scaling.factor",
-    "logit_scale",
-    "residual_scale",
-    "embedding_scale",
-)
+_SCALES = ("rope.scale_linear", "rope.scaling.factor", "logit_scale", "residual_scale", "embedding_scale")
+# What leaves a plain Llama as it is; of names that do not stand here, zero and false.
+_OFF: dict[str, tuple[bool | int, ...]] = {
+    "attention.causal": (True,),
+    "rope.scaling.attn_factor": (1,),  # rotations are multiplied by it, also by zero
+    "rope.scaling.yarn_attn_factor": (1,),
+    **dict.fromkeys(_SCALES, (0, 1)),
+}
 
 _TOP = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -169,9 +170,10 @@ def _refuse_other_options(fields: Fields, file: GgufFile) -> None:
         if name == key or name in _READ:
             continue
         value = fields.get(key)
-        off = (1, 0) if name in _ONE_WHEN_OFF else (0,)
+        off = _OFF.get(name, (0,))
         if isinstance(value, (str, list, np.ndarray)) or value not in off:
-            fields.refuse(key, expected="no such option", todo=_NOT_APPROXIMATED)
+            expected = f"{off[-1]}, or no such option" if name in _OFF else "no such option"
+            fields.refuse(key, expected=expected, todo=_NOT_APPROXIMATED)
     if "rope_freqs.weight" in file.tensors:
         reject(
             f"{file.path}: rope_freqs.weight",

@@ -4,7 +4,8 @@ Known differences to what transformers (5.24) builds from the same file:
 - it takes `tokenizer.ggml.pre` smollm, like every other name it does not know, for GPT-2's rule, which
   splits no digits off: the white space before a number is cut in another way ("  10" is "Ġ Ġ 1 0" there,
   "ĠĠ 1 0" here and in the model's own tokenizer), and a name that is not known is refused here;
-- it leaves out control tokens that are spelled outside the byte alphabet.
+- it leaves out control and user-defined tokens that are spelled outside the byte alphabet, so that they are
+  cut like any other text.
 """
 
 from __future__ import annotations

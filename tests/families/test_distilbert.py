@@ -51,3 +51,11 @@ def test_names_with_prefix_heads_and_old_norms(folder: Path) -> None:
     other = Files(files.config, old | heads).build()
     for one, two in zip(weights_of(files.build()), weights_of(other), strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+def test_a_second_name_of_a_field_must_say_the_same(folder: Path) -> None:
+    files = files_of(folder)
+    names = {"hidden_size": 35, "num_attention_heads": 5, "num_hidden_layers": 3}
+    assert files.build(names).config == files.build(dict.fromkeys(names)).config == files.build().config
+    for name, value in names.items():
+        assert f"({value}), or no such field" in files.refusal(name, 1)

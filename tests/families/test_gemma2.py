@@ -76,6 +76,7 @@ def test_options_that_are_not_there_are_refused_by_name(folder: Path) -> None:
     files.refusal("query_pre_attn_scalar", 0)
     files.refusal("attn_logit_softcapping", -1.0)
     files.refusal("hidden_activation", None)
+    files.refusal("sliding_window", None)
     older = files.build({}, without=("layer_types",)).config
     assert older.windows == (5, None, 5)
     assert files.build({}, without=("final_logit_softcapping",)).config.logit_cap == 30

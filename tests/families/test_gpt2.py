@@ -64,3 +64,17 @@ def test_options_that_are_not_there_are_refused_by_name(folder: Path) -> None:
     files.refusal("scale_attn_weights", 1)
     files.refusal("n_embd", 36)
     files.refusal("n_inner", 0)
+
+
+def test_a_second_name_of_a_field_must_say_the_same(folder: Path) -> None:
+    """transformers takes either name, and the second one where both are there."""
+    files = files_of(folder)
+    names = {
+        "hidden_size": 35,
+        "max_position_embeddings": 61,
+        "num_attention_heads": 5,
+        "num_hidden_layers": 3,
+    }
+    assert files.build(names).config == files.build(dict.fromkeys(names)).config == files.build().config
+    for name, value in names.items():
+        assert f"({value}), or no such field" in files.refusal(name, 1)

@@ -58,5 +58,7 @@ def test_fields_and_names_of_older_files(folder: Path) -> None:
     head = files.build().head.words.weight
     files.tensors["lm_head.weight"] = files.tensors.pop("embed_out.weight")
     np.testing.assert_array_equal(files.build().head.words.weight, head)
+    assert files.build({"head_dim": 12}).config == files.build().config
+    assert "(12), or no such field" in files.refusal("head_dim", 6)  # transformers would turn three of 12
     files.config.pop("rope_parameters")
     assert "of the 12 entries" in files.refusal("partial_rotary_factor", None)  # a quarter is three

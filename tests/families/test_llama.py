@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -97,6 +99,21 @@ def test_positions_in_the_fields_of_older_releases(folder: Path) -> None:
     assert files.build(linear, without=("rope_parameters",)).config.rotary == Rotary(
         1e4, 14, RotaryScaling(2.0)
     )
+
+
+def test_the_trained_length_may_stand_outside(folder: Path, tmp_path: Path) -> None:
+    """transformers takes that one where both are there, so that they must be the same."""
+    files = files_of(folder)
+    name = "original_max_position_embeddings"
+    assert files.build({name: 32}).config == files.build({name: None}).config == files.build().config
+    assert "rope_parameters says (32), or no such field" in files.refusal(name, 16)
+    inner = {field: value for field, value in LLAMA3.items() if field != name}
+    shutil.copytree(folder, tmp_path / "outside")
+    config = files.config | {"rope_parameters": inner, name: 16}
+    (tmp_path / "outside" / "config.json").write_text(json.dumps(config))
+    rotary = judged(tmp_path / "outside").model.config.rotary
+    assert rotary is not None
+    assert rotary.scaling == RotaryScaling(4.0, 16.0, 1.0, 4.0)
 
 
 def test_options_that_are_not_there_are_refused_by_name(folder: Path) -> None:

@@ -282,7 +282,12 @@ def test_a_directory_with_several_gguf_files_is_refused(path: Path) -> None:
         ({"llama.rope.freq_base": -1.0}, "llama.rope.freq_base: expected a positive number"),
         ({"llama.expert_count": 8}, "llama.expert_count: expected no such option; found 8"),
         ({"llama.attention.sliding_window": 7}, "llama.attention.sliding_window"),
-        ({"llama.attention.causal": False, "llama.pooling_type": "mean"}, "llama.pooling_type"),
+        ({"llama.attention.causal": False}, "causal: expected True, or no such option; found False"),
+        ({"llama.attention.causal": 0}, "llama.attention.causal"),
+        ({"llama.pooling_type": 1}, "llama.pooling_type: expected no such option; found 1"),
+        ({"llama.pooling_type": "mean"}, "llama.pooling_type"),
+        ({"llama.rope.scaling.attn_factor": 0.0}, "llama.rope.scaling.attn_factor"),
+        ({"llama.rope.scaling.yarn_attn_factor": 0.0}, "llama.rope.scaling.yarn_attn_factor"),
         ({"split.count": [2]}, "split.count: expected one file"),
         ({"llama.rope.scaling.type": [1, 2]}, "llama.rope.scaling.type: expected none"),
         ({"tokenizer.ggml.model": [1, 2]}, "tokenizer.ggml.model: expected gpt2"),
@@ -297,7 +302,15 @@ def test_what_is_not_a_plain_llama_is_refused_by_name(
 
 
 def test_options_that_are_off_are_no_reason_to_refuse(tmp_path: Path) -> None:
-    off = {"llama.expert_count": 0, "llama.rope.scaling.type": "none", "llama.rope.scale_linear": 1.0}
+    off = {
+        "llama.expert_count": 0,
+        "llama.rope.scaling.type": "none",
+        "llama.rope.scale_linear": 1.0,
+        "llama.rope.scaling.attn_factor": 1.0,
+        "llama.rope.scaling.yarn_attn_factor": 1.0,
+        "llama.attention.causal": True,
+        "llama.pooling_type": 0,
+    }
     converted(small.write_gguf(tmp_path / "a.gguf", small.weights(), off))
 
 

@@ -45,6 +45,31 @@ def test_control_tokens_are_special_and_found_whole() -> None:
     assert built.get_vocab_size() == len(small.TOKENS)
 
 
+@pytest.mark.parametrize("kind", [3, 4])
+def test_known_differences_to_transformers_own_rebuilding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: int
+) -> None:
+    """Those that the module lists: white space before numbers, and tokens outside the byte alphabet."""
+    transformers = pytest.importorskip("transformers", reason="needs the extra 'reference'")
+    monkeypatch.setenv("SINKSCOPE_CACHE", str(tmp_path / "cache"))
+    types = list(small.FIELDS["tokenizer.ggml.token_type"])
+    types[0] = kind
+    fields = {
+        "tokenizer.ggml.tokens": ("<|\u505c|>", *small.TOKENS[1:]),
+        "tokenizer.ggml.token_type": types,
+        "tokenizer.ggml.unknown_token_id": 1,
+    }
+    path = small.write_gguf(tmp_path / "a.gguf", small.weights(), fields)
+    ours = load_model(path).tokenizer
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, gguf_file=path.name).backend_tokenizer
+    for text in ("in the on", "a<|start|>the", "\u505c", "the\n2", ""):
+        assert ours.encode(text).ids == theirs.encode(text).ids
+    assert ours.encode("in  20").tokens == ["in", "ĠĠ", "2", "0"]
+    assert theirs.encode("in  20").tokens == ["in", "Ġ", "Ġ2", "0"]
+    assert ours.encode("a<|\u505c|>").ids[1:] == [0]
+    assert theirs.encode("a<|\u505c|>").ids[1:] == theirs.encode("<|").ids + theirs.encode("\u505c|>").ids
+
+
 def test_user_defined_tokens_are_found_whole_and_not_special() -> None:
     types = FIELDS["tokenizer.ggml.token_type"].copy()
     types[0] = 4
