@@ -34,7 +34,7 @@ __all__ = [
 
 _PREFIX = "gguf-"
 _NAME = re.compile(rf"{_PREFIX}[0-9a-f]{{16}}")
-_MADE_BY = 1  # raised when a copy made today would differ from one made before
+_MADE_BY = 2  # raised when a copy made today would differ from one made before, or would be refused
 _PIECE = 1 << 20  # values converted at once
 _WIDTHS = {"F16": 2, "BF16": 2, "F32": 4, "F64": 8}
 
