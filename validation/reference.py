@@ -105,9 +105,9 @@ class Reference:
         "keys", "values" (batch, layer, head, token, d_head), turned where positions are rotary and repeated
         where heads share them; "value_norm" (batch, layer, head, token), of those values and in float64;
         "scores", "attention" (batch, layer, head, query, key); "hidden_states" (batch, layer + 1, token,
-        d_model), without a final norm. Scores are what their softmax is given, -inf
-        where they are masked; padding queries attend like others. Without `position_ids` they count from 0 at
-        the first column, padding or not; RoBERTa and OPT always count for themselves, by padding id and mask.
+        d_model), without a final norm. Scores are what their softmax is given, -inf where they are masked;
+        padding queries attend like others. Without `position_ids` they count from 0 at the first column,
+        padding or not; RoBERTa and OPT always count for themselves, by padding id and mask.
         """
         kept = set(keep)
         arguments = self._arguments(token_ids, mask, token_types, position_ids)

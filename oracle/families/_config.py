@@ -149,6 +149,16 @@ class Fields:
             expected = f"what {other} says ({shown(value)}), or no such field"
             self.refuse(field, expected=expected, todo="Correct one.")
 
+    def with_aliases(self, aliases: Mapping[str, str]) -> Fields:
+        """The same, each absent field taken from its second name (second name: field); both must agree."""
+        taken = {}
+        for alias, field in aliases.items():
+            if self._config.get(field) is not None:
+                self.alike(alias, field, self._config[field])
+            elif self._config.get(alias) is not None:
+                taken[field] = self._config[alias]
+        return Fields({**self._config, **taken}, self.source)
+
     def on(self, field: str, why: str) -> None:
         """Refuse anything but true for a field that is on where it is absent: null switches it off."""
         if self._config.get(field, True) is not True:

@@ -32,8 +32,6 @@ def read_rotary(
     length, trained = fields.get("max_position_embeddings"), fields.get("original_max_position_embeddings")
     lengths = {"original_max_position_embeddings": length if trained is None else trained}
     merged = Fields({**older, **lengths, **given}, f"{fields.source}: {field}")
-    inner = merged.get("original_max_position_embeddings")
-    fields.alike("original_max_position_embeddings", field, inner)
     for name, value in given.items():
         if isinstance(value, Mapping):
             merged.refuse(name, expected="one setting for all layers", todo="Others are not supported.")
@@ -46,7 +44,11 @@ def read_rotary(
             expected=f"a part of the {d_head} entries of a head that is an even number of them",
             todo="Odd numbers are not supported.",
         )
-    return Rotary(merged.number("rope_theta"), dims, _scaling(merged))
+    scaling = _scaling(merged)
+    if scaling is not None and scaling.original_positions is not None:
+        trained_at = "original_max_position_embeddings"
+        fields.alike(trained_at, field, merged.get(trained_at))
+    return Rotary(merged.number("rope_theta"), dims, scaling)
 
 
 def _scaling(merged: Fields) -> RotaryScaling | None:

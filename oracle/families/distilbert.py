@@ -25,8 +25,7 @@ _ALIASES = {"hidden_size": "dim", "num_attention_heads": "n_heads", "num_hidden_
 
 def plan(fields: Fields, checkpoint: Checkpoint) -> tuple[ModelConfig, Layout]:
     """Settings and names; the default sink set is {[CLS], [SEP]}."""
-    for alias, field in _ALIASES.items():
-        fields.alike(alias, field, fields.get(field))
+    fields = fields.with_aliases(_ALIASES)
     vocab_size = fields.integer("vocab_size", 30522)
     settings = ModelConfig(
         family="distilbert",

@@ -23,8 +23,7 @@ _ALIASES = {
 def plan(fields: Fields, checkpoint: Checkpoint) -> tuple[ModelConfig, Layout]:
     """Settings and names; scores may be left unscaled, or be divided by the number of their layer as well."""
     fields.absent("add_cross_attention", "Cross attention is not supported.")
-    for alias, field in _ALIASES.items():
-        fields.alike(alias, field, fields.get(field))
+    fields = fields.with_aliases(_ALIASES)
     vocab_size, d_model = fields.integer("vocab_size", 50257), fields.integer("n_embd")
     settings = ModelConfig(
         family="gpt2",

@@ -40,7 +40,7 @@ _WIDTHS = {"F16": 2, "BF16": 2, "F32": 4, "F64": 8}
 
 
 class DequantisedCopy(NamedTuple):
-    """A GGUF file's weights in the cache: `name` removes them; `state` is "cached" or "damaged".
+    """A GGUF file's weights in the cache: `name` removes them; `state` is "cached", "outdated" or "damaged".
 
     `file` is the name of the GGUF file they were made from, or "" where a damaged copy does not say.
     """
@@ -79,13 +79,14 @@ def dequantise(path: Path, sha256: str | None, progress: Progress) -> tuple[Path
 
 
 def dequantised_copies() -> list[DequantisedCopy]:
-    """The dequantised copies in the cache, by name; a damaged one is made again when it is needed."""
+    """The dequantised copies in the cache, by name; all but a cached one are made again when needed."""
     found = []
     for folder in sorted(_cache.models_folder().glob(f"{_PREFIX}*")):
         manifest = _cache.manifest_of(folder)
         whole = _cache.files_of(folder, _about(str(manifest.get("gguf_sha256")))) is not None
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        state = "cached" if whole else "damaged"
+        older = manifest.get("made_by") in range(1, _MADE_BY)
+        state = "cached" if whole else "outdated" if older else "damaged"
         found.append(DequantisedCopy(folder.name, str(manifest.get("file", "")), state, size, folder))
     return found
 

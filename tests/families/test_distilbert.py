@@ -59,3 +59,4 @@ def test_a_second_name_of_a_field_must_say_the_same(folder: Path) -> None:
     assert files.build(names).config == files.build(dict.fromkeys(names)).config == files.build().config
     for name, value in names.items():
         assert f"({value}), or no such field" in files.refusal(name, 1)
+    assert files.build(names, without=("dim", "n_heads", "n_layers")).config == files.build().config

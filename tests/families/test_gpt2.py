@@ -78,3 +78,5 @@ def test_a_second_name_of_a_field_must_say_the_same(folder: Path) -> None:
     assert files.build(names).config == files.build(dict.fromkeys(names)).config == files.build().config
     for name, value in names.items():
         assert f"({value}), or no such field" in files.refusal(name, 1)
+    alone = ("n_embd", "n_positions", "n_head", "n_layer")
+    assert files.build(names, without=alone).config == files.build().config

@@ -107,6 +107,10 @@ def test_the_trained_length_may_stand_outside(folder: Path, tmp_path: Path) -> N
     name = "original_max_position_embeddings"
     assert files.build({name: 32}).config == files.build({name: None}).config == files.build().config
     assert "rope_parameters says (32), or no such field" in files.refusal(name, 16)
+    plain = {"rope_type": "linear", "factor": 2.0, name: 32}  # which has no use for it
+    assert files.build({"rope_parameters": plain, name: 16}).config.rotary == Rotary(
+        1e4, 14, RotaryScaling(2.0)
+    )
     inner = {field: value for field, value in LLAMA3.items() if field != name}
     shutil.copytree(folder, tmp_path / "outside")
     config = files.config | {"rope_parameters": inner, name: 16}

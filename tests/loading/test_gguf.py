@@ -184,6 +184,18 @@ def test_a_copy_is_made_once_and_made_again_when_it_is_damaged(path: Path) -> No
     assert copy.size >= len(right)
 
 
+def test_a_copy_that_an_older_release_made_is_called_so_and_made_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    place = _gguf.dequantise(path, None, said.append)
+    monkeypatch.setattr(_gguf, "_MADE_BY", _gguf._MADE_BY + 1)
+    assert [copy.state for copy in dequantised_copies()] == ["outdated"]
+    assert _gguf.dequantise(path, None, said.append) == place
+    assert [copy.state for copy in dequantised_copies()] == ["cached"]
+    assert len(said) == 2
+
+
 def test_another_file_of_the_same_name_has_a_copy_of_its_own(path: Path) -> None:
     first = converted(path)
     path.unlink()

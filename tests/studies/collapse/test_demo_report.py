@@ -69,10 +69,11 @@ def test_the_share_at_the_end_is_checked_for_the_widths_where_a_sink_forms(said)
     assert check.found == "50.0% to 80.0% in 4, the least in backcopy-width64-seed1"
 
 
-def test_nothing_is_checked_of_other_widths_or_of_series_cut_short(said):
+def test_nothing_is_checked_of_other_widths_and_seeds_or_of_series_cut_short(said):
     shares = [(0.1,) * 6] * 2
     assert "sink_forms" not in said(plan((16, 32), (0,), contrast=False), shares)
     assert "sink_forms" not in said(plan((64, 128), (0,), steps=1024, contrast=False), shares)
+    assert "sink_forms" not in said(plan((64, 128), (7,), contrast=False), shares)
 
 
 def test_the_shipped_series_of_these_widths_ended_with_a_sink_and_the_contrast_without():

@@ -44,7 +44,7 @@ class _Mutants(NamedTuple):
     @property
     def floor(self) -> str:
         """How far rounding may go."""
-        return f"exact, to rounding of {self.bound:.0e} at most"
+        return _to_rounding(self.bound)
 
 
 def display_identity(claim: Claim, results: Results) -> Finding:
@@ -60,7 +60,8 @@ def display_identity(claim: Claim, results: Results) -> Finding:
         f"{len(links)} links, off by {max(off):.0e} at most; {most['word']} -> {most['link']} is shown as "
         f"{most['shown']:.3f} and is {most['of_row']:.4f} of its row"
     )
-    return Finding(said, verdict(max(off) <= claim.number("within")), EXACT)
+    within = claim.number("within")
+    return Finding(said, verdict(max(off) <= within), _to_rounding(within))
 
 
 def port(claim: Claim, results: Results) -> Finding:
@@ -193,7 +194,7 @@ def invariances(claim: Claim, results: Results) -> Finding:
     lengths = dict.fromkeys(re.findall(r"\bT [\d-]+", " ".join(run.notes("invariance_cells"))))
     if not lengths:
         run.refuse("T of the rows that were changed", "none")
-    floor = f"exact, to rounding of {bound:.0e} at most"
+    floor = _to_rounding(bound)
     return Finding(said, verdict(False, blind and others == len(found)), floor, ", ".join(lengths))
 
 
@@ -222,3 +223,8 @@ def _mutants(run: Result, checks: list[str]) -> _Mutants:
     each = dict.fromkeys(row["T"] for row in own if row["T"])
     lengths = f"T {', '.join(each)}" if each else ""
     return _Mutants(killed, len(own) - killed + missing, worst, bound, lengths)
+
+
+def _to_rounding(bound: float) -> str:
+    """The floor of what is exact but for rounding."""
+    return f"{EXACT}, to rounding of {bound:.0e} at most"

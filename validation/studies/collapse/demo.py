@@ -14,7 +14,7 @@ from validation.claims import figure
 from validation.progress import Progress, silent
 from validation.report.document import Check, Column, Note, Part, Table
 from validation.studies.collapse.drop import Drop, find_drops, find_levels
-from validation.studies.collapse.embedded import STEPS, Embedded, default_folder, make
+from validation.studies.collapse.embedded import SEEDS, STEPS, Embedded, default_folder, make
 from validation.studies.collapse.measured import CONTROLS, SINK
 from validation.studies.collapse.study import Series, collapse
 from validation.studies.collapse.tables import report, summary_cells
@@ -189,13 +189,14 @@ def _over_seeds(shown: Sequence[Shown]) -> Table:
 
 
 def _forming(shown: Sequence[Shown]) -> Iterable[Check]:
-    """Whether every series of these widths that was trained to the end has a sink there; or nothing."""
+    """Whether every series of these widths and seeds that was trained to the end has a sink there."""
     ends = {
         one.embedded.name: one.drops[SINK, None].end.share
         for one in shown
         if one.embedded.kind == "backcopy"
         and one.embedded.recipe.width in FORMING_WIDTHS
         and one.embedded.recipe.steps >= STEPS
+        and one.embedded.recipe.seed in SEEDS
     }
     if ends:
         least = min(ends, key=lambda name: ends[name])

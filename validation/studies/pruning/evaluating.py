@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import NamedTuple
 
 from oracle import Model, Trace, logits_without_heads
@@ -89,22 +89,23 @@ def evaluate(
     def tell(done: int) -> None:
         progress("forward passes without some heads", len(every) - len(missing) + done, len(every))
 
-    tell(0)
-    with ThreadPoolExecutor(min(usable_cpus(), _AT_ONCE)) as pool:
-        running = {pool.submit(found, pair): pair for pair in missing}
+    pool = ThreadPoolExecutor(min(usable_cpus(), _AT_ONCE))
+    running: dict[Future[float], tuple[int, Heads]] = {}
+    try:
         try:
+            tell(0)
+            for pair in missing:
+                running[pool.submit(found, pair)] = pair
             for number, done in enumerate(as_completed(running), 1):
                 ledger.add(*running[done], done.result())
                 tell(number)
-        except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
-            for done, pair in running.items():  # what was under way is kept too
-                if not done.cancelled() and done.exception() is None and pair not in ledger.found:
-                    ledger.add(*pair, done.result())
-            kept = sum(pair in ledger.found for pair in every)
-            raise KeyboardInterrupt(
-                f"interrupted; {kept} of {len(every)} forward passes are kept: "
-                "the same command goes on there."
-            ) from None
         finally:
             pool.shutdown(cancel_futures=True)
+            for done, pair in running.items():  # whatever went wrong, what was under way is kept
+                if not done.cancelled() and done.exception() is None and pair not in ledger.found:
+                    ledger.add(*pair, done.result())
+    except KeyboardInterrupt:
+        kept = sum(pair in ledger.found for pair in every)
+        raise KeyboardInterrupt(
+            f"interrupted; {kept} of {len(every)} forward passes are kept: the same command goes on there."
+        ) from None

@@ -81,10 +81,10 @@ class Ledger:
 
     def add(self, text: int, heads: Heads, nll: float) -> None:
         """Keep one result; it is in the file, on a line of its own, when this returns."""
-        self.found[text, heads] = nll
         value = nll if math.isfinite(nll) else None
         line = json.dumps({**self._about, "text": text, "heads": list(heads), "nll": value})
         self._lines.add(line.encode("ascii"))
+        self.found[text, heads] = nll
 
     def notes(self) -> tuple[Note, ...]:
         """What is said of lines of the file that could not be read."""
